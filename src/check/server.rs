@@ -5,7 +5,7 @@ use super::evidence::{Clock, Evidence};
 use super::finding::Finding;
 use super::{cluster, has_skip_locked, problem};
 use crate::catalog::{grants, version};
-use crate::config::{ClientTls, Config};
+use crate::config::Config;
 
 /// So far the clocks may be apart, in seconds.
 const CLOCKS_APART: f64 = 1.0;
@@ -71,7 +71,8 @@ fn binlog(evidence: &Evidence) -> Option<Finding> {
 fn own_certificate(config: &Config, evidence: &Evidence) -> Option<Finding> {
     let server = &evidence.examination.server;
     let verifies = server.mariadb && version(&server.version) >= [11, 4, 0];
-    let has_own = config.tls == ClientTls::SelfSigned;
+    let tls = config.tls.as_ref();
+    let has_own = tls.is_some_and(|tls| tls.certificate.is_none());
     let reason = "MariaDB's clients of 11.4 and later trust this server's certificate without being told to, but not the \
                   proxy's own over TCP (2026)";
     let advice = "give the server a certificate (ssl_cert, ssl_key), and the proxy the same one (tls.certificate, tls.key)";

@@ -6,24 +6,43 @@ use rustls_pki_types::pem::{Error as PemError, PemObject};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
 
 use super::error::{Error, Place, Problem};
-use super::{ClientTls, Config, Verify};
+use super::{CertificateFiles, ClientCertificates, Config, Verify};
 
 /// Opens each file once, so that a wrong path is an error at start and not at the first client.
 pub(super) fn check(config: &Config) -> Result<(), Error> {
-    if let ClientTls::Files { certificate, key } = &config.tls {
-        let chain = CertificateDer::from_pem_file(certificate).map(drop);
-        refuse("tls.certificate", certificate, chain)?;
-        refuse("tls.key", key, PrivateKeyDer::from_pem_file(key).map(drop))?;
+    if let Some(tls) = &config.tls {
+        check_pair(["tls.certificate", "tls.key"], tls.certificate.as_ref())?;
+        if let Some(ClientCertificates { ca, .. }) = &tls.clients {
+            check_certificates("tls.ca", ca)?;
+        }
     }
     if let Some(Verify { ca, .. }) = config.upstream_tls.verify() {
-        let trusted = CertificateDer::from_pem_file(ca).map(drop);
-        refuse("upstream_tls.ca", ca, trusted)?;
+        check_certificates("upstream_tls.ca", ca)?;
     }
+    check_pair(
+        ["upstream_tls.certificate", "upstream_tls.key"],
+        config.upstream_certificate.as_ref(),
+    )?;
     if let Some(key) = &config.upstream_public_key {
         let public = SubjectPublicKeyInfoDer::from_pem_file(key).map(drop);
         refuse("upstream_tls.public_key", key, public)?;
     }
     Ok(())
+}
+
+fn check_pair(
+    [certificate_field, key_field]: [&str; 2],
+    files: Option<&CertificateFiles>,
+) -> Result<(), Error> {
+    let Some(CertificateFiles { certificate, key }) = files else {
+        return Ok(());
+    };
+    check_certificates(certificate_field, certificate)?;
+    refuse(key_field, key, PrivateKeyDer::from_pem_file(key).map(drop))
+}
+
+fn check_certificates(field: &str, path: &Path) -> Result<(), Error> {
+    refuse(field, path, CertificateDer::from_pem_file(path).map(drop))
 }
 
 fn refuse(field: &str, path: &Path, outcome: Result<(), PemError>) -> Result<(), Error> {
@@ -36,7 +55,7 @@ fn refuse(field: &str, path: &Path, outcome: Result<(), PemError>) -> Result<(),
             format!("cannot be read: {error}"),
             "name a PEM file that the proxy may read",
         ),
-        (PemError::NoItemsFound, "tls.key") => (
+        (PemError::NoItemsFound, "tls.key" | "upstream_tls.key") => (
             "holds no private key".to_owned(),
             "name the PEM file that has PRIVATE KEY in it",
         ),

@@ -18,6 +18,7 @@ mod proxy_protocol;
 mod raw;
 mod rule;
 mod secret;
+mod tls;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,6 +37,7 @@ pub(crate) use near::did_you_mean;
 pub use proxy_protocol::ProxyProtocol;
 pub use rule::{Mode, Rest, Rule};
 pub use secret::Secret;
+pub use tls::{CertificateFiles, ClientCertificates, ClientTls, UpstreamTls, Verify};
 
 /// Everything that rules.yaml says, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,10 +55,12 @@ pub struct Config {
     pub http: Option<HostPort>,
     /// The proxy's own account on the upstream.
     pub control: Account,
-    /// TLS toward clients.
-    pub tls: ClientTls,
+    /// TLS toward clients, if it is offered.
+    pub tls: Option<ClientTls>,
     /// TLS toward the upstream.
     pub upstream_tls: UpstreamTls,
+    /// The proxy's own certificate toward the upstream.
+    pub upstream_certificate: Option<CertificateFiles>,
     /// PEM file with the server's RSA key, for passwords that cross from TLS to a plain upstream.
     pub upstream_public_key: Option<PathBuf>,
     /// Headers that say where clients have connected from.
@@ -124,55 +128,6 @@ pub struct Account {
     pub user: String,
     /// Password; empty for none.
     pub password: Secret,
-}
-
-/// TLS toward clients.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ClientTls {
-    /// Not offered.
-    Disabled,
-    /// Offered with a certificate made at start.
-    SelfSigned,
-    /// Offered with these PEM files.
-    Files {
-        /// The certificate, with its chain.
-        certificate: PathBuf,
-        /// Its private key.
-        key: PathBuf,
-    },
-}
-
-/// TLS toward the upstream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum UpstreamTls {
-    /// Never.
-    Disabled,
-    /// When the server offers it; its certificate is not verified.
-    Preferred,
-    /// For clients that use TLS themselves: if the server offers it, or always if its certificate is verified.
-    AsClient(Option<Verify>),
-    /// Always.
-    Required(Verify),
-}
-
-/// How the server's certificate is verified.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verify {
-    /// PEM file with the certificates to trust.
-    pub ca: PathBuf,
-    /// Whether the certificate must name the upstream's host.
-    pub host: bool,
-}
-
-impl UpstreamTls {
-    /// How the server's certificate is verified, if it is.
-    pub fn verify(&self) -> Option<&Verify> {
-        match self {
-            Self::Disabled | Self::Preferred => None,
-            Self::AsClient(verify) => verify.as_ref(),
-            Self::Required(verify) => Some(verify),
-        }
-    }
 }
 
 /// Sessions that are not rewritten.

@@ -58,12 +58,14 @@ impl std::fmt::Debug for RawAccount {
 #[derive(Debug, Default, Deserialize)]
 #[serde(
     deny_unknown_fields,
-    expecting = "a mapping with certificate and key, or client: disabled"
+    expecting = "a mapping with certificate and key, or client: disabled or required"
 )]
 pub(super) struct RawClientTls {
     pub(super) client: Option<Scalar>,
     pub(super) certificate: Option<Scalar>,
     pub(super) key: Option<Scalar>,
+    pub(super) ca: Option<Scalar>,
+    pub(super) client_certificate: Option<Scalar>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -72,6 +74,8 @@ pub(super) struct RawUpstreamTls {
     pub(super) mode: Option<Scalar>,
     pub(super) ca: Option<Scalar>,
     pub(super) verify_host: Option<Scalar>,
+    pub(super) certificate: Option<Scalar>,
+    pub(super) key: Option<Scalar>,
     pub(super) public_key: Option<Scalar>,
 }
 

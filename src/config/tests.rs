@@ -37,7 +37,8 @@ fn only_upstream_and_counters_are_required() {
     assert_eq!(config.admin, None);
     assert_eq!(config.control.user, "countersink");
     assert_eq!(config.control.password.reveal(), "");
-    assert_eq!(config.tls, ClientTls::SelfSigned);
+    assert_eq!(config.tls, Some(ClientTls::default()));
+    assert_eq!(config.upstream_certificate, None);
     assert_eq!(config.upstream_tls, UpstreamTls::Preferred);
     for host in ["127.0.0.1", "localhost", "[::1]"] {
         let local = with("").replace("db:3306", &format!("'{host}:3306'"));
@@ -102,7 +103,7 @@ fn several_servers_may_be_named() {
 fn everything_can_be_said() {
     let config = parse(
         "listen: '[::1]:7000'\nupstream: unix:/run/mysqld.sock\nadmin: 127.0.0.1:6032\n\
-         admin_account: {user: ops, password: '${PASSWORD}'}\ncontrol: {user: proxy, password: '${PASSWORD}'}\ntls: {certificate: c.pem, key: k.pem}\n\
+         admin_account: {user: ops, password: '${PASSWORD}'}\ncontrol: {user: proxy, password: '${PASSWORD}'}\ntls: {certificate: c.pem, key: k.pem, ca: ca.pem, client_certificate: required, client: required}\n\
          upstream_tls: {mode: disabled}\nslot_table: '{table}_s'\nhandshake_timeout: 500ms\ndrain_timeout: 0s\nidle_timeout: 15m\nmax_connections: 5\n\
          max_user_connections: 3\nmax_address_connections: 4\nmax_logins: 2\n\
          reserved_connections: {connections: 1, users: [dba]}\n\
@@ -121,11 +122,15 @@ fn everything_can_be_said() {
     assert_eq!(admin.address.to_string(), "127.0.0.1:6032");
     assert_eq!(admin.user, "ops");
     assert_eq!(admin.password, PasswordHashes::new("hunter2"));
-    let files = ClientTls::Files {
-        certificate: "c.pem".into(),
-        key: "k.pem".into(),
+    let tls = ClientTls {
+        is_required: true,
+        certificate: Some(files("c.pem", "k.pem")),
+        clients: Some(ClientCertificates {
+            ca: "ca.pem".into(),
+            is_required: true,
+        }),
     };
-    assert_eq!(config.tls, files);
+    assert_eq!(config.tls, Some(tls));
     assert_eq!(
         config.connections,
         Connections {
@@ -156,6 +161,42 @@ fn everything_can_be_said() {
         hits.place("columns").to_string(),
         "counters[1] (shop.hits): columns: "
     );
+}
+
+fn files(certificate: &str, key: &str) -> CertificateFiles {
+    CertificateFiles {
+        certificate: certificate.into(),
+        key: key.into(),
+    }
+}
+
+#[test]
+fn the_proxy_may_have_a_certificate_of_its_own_where_there_is_tls() {
+    for (more, mode) in [
+        ("", UpstreamTls::Preferred),
+        ("mode: preferred, ", UpstreamTls::Preferred),
+        ("mode: as_client, ", UpstreamTls::AsClient(None)),
+    ] {
+        let config = with(&format!(
+            "upstream_tls: {{{more}certificate: p.pem, key: q.pem}}"
+        ));
+        let config = parse(&config).unwrap();
+        assert_eq!(config.upstream_certificate, Some(files("p.pem", "q.pem")));
+        assert_eq!(config.upstream_tls, mode);
+    }
+}
+
+#[test]
+fn clients_may_show_certificates_and_need_not() {
+    let config = parse(&with("tls: {ca: ca.pem}")).unwrap();
+    let clients = ClientCertificates {
+        ca: "ca.pem".into(),
+        is_required: false,
+    };
+    let tls = config.tls.unwrap();
+    assert_eq!((tls.clients, tls.is_required), (Some(clients), false));
+    let disabled = parse(&with("tls: {client: disabled}")).unwrap();
+    assert_eq!(disabled.tls, None);
 }
 
 #[test]
@@ -224,6 +265,14 @@ fn errors_name_rule_field_line_and_remedy() {
         (&with("tls: {certificate: c.pem}"), "tls.key: is missing; a certificate needs its key".to_owned()),
         (&with("tls: {key: c.pem}"), "tls.certificate: is missing; a key needs its certificate".to_owned()),
         (&with("tls: {client: disabled, key: k}"), "tls.client: is disabled, but there is a certificate or a key; delete the one or the other".to_owned()),
+        (&with("tls: {client: disabled, ca: ca.pem}"), "tls.client: is disabled, but certificates of clients are asked for; delete the one or the other".to_owned()),
+        (&with("tls: {client: optional}"), "tls.client: `optional` is not known here; write required or disabled, or leave it out (line 2)".to_owned()),
+        (&with("tls: {client_certificate: required}"), "tls.client_certificate: needs tls.ca, which says whose certificates clients may show; name the PEM file".to_owned()),
+        (&with("tls: {ca: c, client_certificate: yes}"), "tls.client_certificate: `yes` is not known here; write optional or required (line 2)".to_owned()),
+        (&with("upstream_tls: {certificate: c}"), "upstream_tls.key: is missing; a certificate needs its key".to_owned()),
+        (&with("upstream_tls: {key: k}"), "upstream_tls.certificate: is missing; a key needs its certificate".to_owned()),
+        (&with("upstream_tls: {mode: disabled, certificate: c, key: k}"), "upstream_tls.certificate: is shown by TLS, and upstream_tls.mode is disabled; write another mode, or delete certificate and key".to_owned()),
+        (&with("upstream_tls: {certificate: c, key: k}").replace("db:3306", "unix:/s"), "upstream_tls.certificate: TLS over a unix socket protects nothing; leave upstream_tls out".to_owned()),
         (&with("upstream_tls: {mode: required}"), "upstream_tls.ca: is missing; name the PEM file that verifies the server".to_owned()),
         (&with("upstream_tls: {ca: ca.pem}"), "upstream_tls.ca: certificates are only verified in the modes required and as_client; write mode: required".to_owned()),
         (&with("slot_table: slots"), "slot_table: `slots` would give every slot table the same name; put {table} into it, as in {table}_slots (line 2)".to_owned()),
@@ -253,7 +302,7 @@ fn what_is_not_the_expected_yaml_is_explained() {
         ),
         (
             with("tls: {zzz: 1}"),
-            "`zzz` is not a setting here; write one of client, certificate, key (line 2)",
+            "`zzz` is not a setting here; write one of client, certificate, key, ca, client_certificate (line 2)",
         ),
         (
             with("upstream: db:2"),
@@ -338,10 +387,11 @@ fn passwords_keep_their_letters() {
 fn files_are_looked_at_when_the_rules_are_loaded() {
     let folder = tempfile::tempdir().unwrap();
     let rules = folder.path().join("rules.yaml");
-    let load = |tls: &str| {
-        std::fs::write(&rules, with(&format!("tls: {tls}"))).unwrap();
+    let load_with = |more: &str| {
+        std::fs::write(&rules, with(more)).unwrap();
         Config::load(&rules).map_err(|error| error.to_string())
     };
+    let load = |tls: &str| load_with(&format!("tls: {tls}"));
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let path = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -360,6 +410,21 @@ fn files_are_looked_at_when_the_rules_are_loaded() {
     assert!(
         missing.starts_with("tls.key: /none.pem cannot be read: "),
         "{missing}"
+    );
+    let no_authority = load(&format!("{{ca: {key}}}")).unwrap_err();
+    assert!(
+        no_authority.starts_with("tls.ca: ") && no_authority.contains("holds no certificate"),
+        "{no_authority}"
+    );
+    let pair = |certificate, key| {
+        let own = format!("{{certificate: {certificate}, key: {key}}}");
+        load_with(&format!("upstream_tls: {own}"))
+    };
+    assert!(pair(&certificate, &key).is_ok());
+    let error = pair(&certificate, &certificate).unwrap_err();
+    assert!(
+        error.starts_with("upstream_tls.key: ") && error.contains("holds no private key"),
+        "{error}"
     );
     assert!(
         Config::load(&folder.path().join("none"))

@@ -502,13 +502,22 @@ pub(super) fn texts(row: Row) -> Vec<Option<Vec<u8>>> {
     values.collect()
 }
 
-const CERTIFICATE: &str = "let upstream_tls.ca name the certificate that signed the server's";
-
 /// The handshake of TLS reports its errors as I/O errors.
-fn is_tls(error: &std::io::Error) -> bool {
-    error
-        .get_ref()
-        .is_some_and(|inner| inner.is::<rustls::Error>())
+fn tls_error(error: &std::io::Error) -> Option<&rustls::Error> {
+    error.get_ref()?.downcast_ref()
+}
+
+/// What to do about an error of TLS. The proxy has verified the server's certificate, and the server the proxy's own.
+fn tls_remedy(why: &rustls::Error) -> &'static str {
+    match why {
+        rustls::Error::AlertReceived(_) => {
+            "let the server trust the authority that signed upstream_tls.certificate (ssl_ca)"
+        }
+        rustls::Error::InconsistentKeys(_) => {
+            "let upstream_tls.key name the key of upstream_tls.certificate"
+        }
+        _ => "let upstream_tls.ca name the certificate that signed the server's",
+    }
 }
 
 impl Remedies {
@@ -522,29 +531,31 @@ impl Remedies {
     fn explain(&self, address: &Address, failure: DriverFailure) -> Error {
         let address = address.to_string();
         match failure {
-            DriverFailure::Io(IoError::Io(why)) if is_tls(&why) => Error::Tls {
-                address,
-                why: why.to_string(),
-                remedy: CERTIFICATE,
-            },
-            DriverFailure::Io(IoError::Io(why)) => Error::Unreachable {
-                address,
-                why: why.to_string(),
+            DriverFailure::Io(IoError::Io(why)) => match tls_error(&why).map(tls_remedy) {
+                Some(remedy) => Error::Tls {
+                    address,
+                    why: why.to_string(),
+                    remedy,
+                },
+                None => Error::Unreachable {
+                    address,
+                    why: why.to_string(),
+                },
             },
             DriverFailure::Io(IoError::Tls(TlsError::Tls(why))) => Error::Tls {
                 address,
+                remedy: tls_remedy(&why),
                 why: why.to_string(),
-                remedy: CERTIFICATE,
             },
             DriverFailure::Io(IoError::Tls(why)) => Error::Tls {
                 address,
                 why: why.to_string(),
-                remedy: "correct upstream_tls.ca",
+                remedy: "correct the files that upstream_tls names",
             },
             DriverFailure::Driver(DriverError::NoClientSslFlagFromServer) => Error::Tls {
                 address,
                 why: "the server has no TLS".to_owned(),
-                remedy: "use mode preferred, or let the server have TLS",
+                remedy: "let the server have TLS, or use mode preferred without upstream_tls.certificate",
             },
             DriverFailure::Server(error) if is_login_refused(error.code) => Error::Denied {
                 statements: self.statements(&error.message),

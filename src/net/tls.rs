@@ -11,12 +11,13 @@ use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_na
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
-use rustls::sign::CertifiedKey;
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_rustls::client::TlsStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector};
+use tokio_rustls::{client, server};
 
 use super::Transport;
 use crate::config::{Address, Upstreams};
@@ -88,16 +89,37 @@ fn certified(certificate: &[u8], key: &[u8]) -> Result<CertifiedKey, TlsError> {
     Ok(CertifiedKey::from_der(chain, key, &provider())?)
 }
 
-/// TLS 1.2 and 1.3 for clients, who are shown this certificate.
+/// TLS 1.2 and 1.3 for clients, who are shown this certificate, and show none.
 pub fn acceptor(shown: Arc<ShownCertificate>) -> Result<TlsAcceptor, TlsError> {
+    accepting(shown, WebPkiClientVerifier::no_client_auth())
+}
+
+/// The same for clients who may show a certificate. The handshake fails unless that is signed by one of these
+/// authorities, which are PEM.
+pub fn asking_acceptor(
+    shown: Arc<ShownCertificate>,
+    authorities_pem: &[u8],
+) -> Result<TlsAcceptor, TlsError> {
+    let roots = Arc::new(authorities(authorities_pem)?);
+    let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider())
+        .allow_unauthenticated()
+        .build()
+        .expect("there are authorities, and no revocation lists");
+    accepting(shown, verifier)
+}
+
+fn accepting(
+    shown: Arc<ShownCertificate>,
+    clients: Arc<dyn ClientCertVerifier>,
+) -> Result<TlsAcceptor, TlsError> {
     let config = ServerConfig::builder_with_provider(provider())
         .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
+        .with_client_cert_verifier(clients)
         .with_cert_resolver(shown);
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// The same with a self-signed certificate for these names.
+/// [`acceptor`] with a self-signed certificate for these names.
 pub fn self_signed_acceptor(names: Vec<String>) -> Result<TlsAcceptor, TlsError> {
     acceptor(Arc::new(ShownCertificate::self_signed(names)?))
 }
@@ -123,6 +145,38 @@ pub fn authorities(pem: &[u8]) -> Result<RootCertStore, TlsError> {
     Ok(roots)
 }
 
+/// The proxy's own certificate, which servers are shown.
+#[derive(Clone, Debug)]
+pub struct OwnCertificate(Arc<SingleCertAndKey>);
+
+impl OwnCertificate {
+    /// This certificate chain and key, both PEM.
+    pub fn new(certificate: &[u8], key: &[u8]) -> Result<Self, TlsError> {
+        let certified = certified(certificate, key)?;
+        Ok(Self(Arc::new(certified.into())))
+    }
+}
+
+/// What a client has said by TLS, as far as the server is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// The name that it has asked for (SNI).
+    pub server_name: Option<String>,
+    /// It has shown a certificate, which was verified.
+    pub is_certified: bool,
+}
+
+impl Said {
+    /// By the client of this stream, whose handshake is complete.
+    pub fn by<T>(stream: &server::TlsStream<T>) -> Self {
+        let (_, session) = stream.get_ref();
+        Self {
+            server_name: session.server_name().map(str::to_owned),
+            is_certified: session.peer_certificates().is_some(),
+        }
+    }
+}
+
 /// TLS to the upstream.
 #[derive(Clone)]
 pub struct UpstreamConnector(Arc<[ServerConnector]>);
@@ -131,35 +185,62 @@ pub struct UpstreamConnector(Arc<[ServerConnector]>);
 struct ServerConnector {
     address: Address,
     name: ServerName<'static>,
-    /// Tells the server no name. Both have the same verifier, without which rustls resumes no session.
+    /// For all clients.
+    uncertified: Connectors,
+    /// Shows the proxy's own certificate, if it has one.
+    certified: Option<Connectors>,
+}
+
+/// Both have the same verifier, without which rustls resumes no session. The store of sessions is theirs alone: the
+/// server takes one that is resumed for certified if it was begun so.
+struct Connectors {
+    /// Tells the server no name.
     nameless: TlsConnector,
     /// Tells it a name.
     naming: TlsConnector,
 }
 
+impl Connectors {
+    fn new(verifier: Arc<UpstreamVerifier>, own: Option<OwnCertificate>) -> Result<Self, TlsError> {
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()?
+            .dangerous()
+            .with_custom_certificate_verifier(verifier);
+        let mut config = match own {
+            Some(OwnCertificate(own)) => config.with_client_cert_resolver(own),
+            None => config.with_no_client_auth(),
+        };
+        let naming = Arc::new(config.clone());
+        config.enable_sni = false;
+        Ok(Self {
+            nameless: Arc::new(config).into(),
+            naming: naming.into(),
+        })
+    }
+}
+
 impl UpstreamConnector {
-    /// TLS to these servers, verified according to `verification`.
-    pub fn new(upstreams: &Upstreams, verification: Verification) -> Result<Self, TlsError> {
+    /// TLS to these servers, verified according to `verification`. They are shown the proxy's own certificate for
+    /// clients that have shown theirs.
+    pub fn new(
+        upstreams: &Upstreams,
+        verification: Verification,
+        own: Option<&OwnCertificate>,
+    ) -> Result<Self, TlsError> {
         let verification = Arc::new(verification);
         let servers = upstreams.addresses().map(|address| {
             let name = server_name(address)?;
-            let verifier = UpstreamVerifier {
+            let verifier = Arc::new(UpstreamVerifier {
                 verification: Arc::clone(&verification),
                 name: name.clone(),
                 provider: provider(),
-            };
-            let mut config = ClientConfig::builder_with_provider(provider())
-                .with_safe_default_protocol_versions()?
-                .dangerous()
-                .with_custom_certificate_verifier(Arc::new(verifier))
-                .with_no_client_auth();
-            let naming = Arc::new(config.clone());
-            config.enable_sni = false;
+            });
+            let certified = own.map(|own| Connectors::new(verifier.clone(), Some(own.clone())));
             Ok(ServerConnector {
                 address: address.clone(),
                 name,
-                nameless: Arc::new(config).into(),
-                naming: naming.into(),
+                uncertified: Connectors::new(verifier, None)?,
+                certified: certified.transpose()?,
             })
         });
         let servers: Result<Vec<_>, TlsError> = servers.collect();
@@ -168,21 +249,25 @@ impl UpstreamConnector {
 
     /// Performs the TLS handshake with the server at this address, one of those it was made for. The server is told
     /// the name that the client has asked for (SNI), if any, and no other, as without a proxy; its certificate is
-    /// checked against its address. Not cancel safe.
+    /// checked against its address. It is shown the proxy's own certificate only if the client has shown one: otherwise
+    /// whoever knows a password could use an account that requires a certificate. Not cancel safe.
     pub async fn connect<T: Transport>(
         &self,
         upstream: &Address,
-        asked_for: Option<&str>,
+        said: &Said,
         transport: T,
     ) -> io::Result<UpstreamStream<T>> {
         let server = self.0.iter().find(|server| server.address == *upstream);
         let server = server.ok_or(io::ErrorKind::AddrNotAvailable)?;
-        let asked_for = asked_for.and_then(|name| ServerName::try_from(name.to_owned()).ok());
+        let certified = server.certified.as_ref().filter(|_| said.is_certified);
+        let connectors = certified.unwrap_or(&server.uncertified);
+        let asked_for = said.server_name.clone();
+        let asked_for = asked_for.and_then(|name| ServerName::try_from(name).ok());
         let stream = match asked_for {
-            Some(name) => server.naming.connect(name, transport).await?,
+            Some(name) => connectors.naming.connect(name, transport).await?,
             None => {
                 let name = server.name.clone();
-                server.nameless.connect(name, transport).await?
+                connectors.nameless.connect(name, transport).await?
             }
         };
         Ok(UpstreamStream(stream))
@@ -203,7 +288,7 @@ fn server_name(upstream: &Address) -> Result<ServerName<'static>, TlsError> {
 ///
 /// A server that waits within a statement (SLEEP, GET_LOCK, metadata locks) checks now and then whether its client is
 /// still there. It takes unread bytes as a sign of life, and close_notify would be such bytes.
-pub struct UpstreamStream<T>(TlsStream<T>);
+pub struct UpstreamStream<T>(client::TlsStream<T>);
 
 impl<T: Transport> AsyncRead for UpstreamStream<T> {
     fn poll_read(
@@ -316,105 +401,4 @@ impl ServerCertVerifier for UpstreamVerifier {
 }
 
 #[cfg(test)]
-mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
-
-    use super::*;
-    use crate::config::HostPort;
-
-    #[tokio::test]
-    async fn the_upstream_s_writing_side_closes_without_a_byte() {
-        let upstream = Address::Tcp(HostPort {
-            host: "localhost".to_owned(),
-            port: 3306,
-        });
-        let connector =
-            UpstreamConnector::new(&upstream.clone().into(), Verification::None).unwrap();
-        let shown = ShownCertificate::self_signed(vec!["localhost".to_owned()]).unwrap();
-        let acceptor = acceptor(Arc::new(shown)).unwrap();
-        let (ours, theirs) = duplex(1 << 16);
-        let (client, server) = tokio::join!(
-            connector.connect(&upstream, None, ours),
-            acceptor.accept(theirs)
-        );
-        let (mut client, mut server) = (client.unwrap(), server.unwrap());
-        client.write_all(b"last").await.unwrap();
-        client.shutdown().await.unwrap();
-        server.read_exact(&mut [0; 4]).await.unwrap();
-        server.write_all(b"answer").await.unwrap();
-        server.flush().await.unwrap();
-        let mut unread = Vec::new();
-        let (mut socket, _) = server.into_inner();
-        socket.read_to_end(&mut unread).await.unwrap();
-        assert_eq!(unread, b"");
-        client.read_exact(&mut [0; 6]).await.unwrap();
-    }
-
-    /// A server's side, which shows this certificate, and the client's of a connection to localhost.
-    async fn connected(
-        shown: Arc<ShownCertificate>,
-        verification: Verification,
-        asked_for: Option<&str>,
-    ) -> io::Result<(
-        tokio_rustls::server::TlsStream<tokio::io::DuplexStream>,
-        UpstreamStream<tokio::io::DuplexStream>,
-    )> {
-        let upstream = Address::parse("localhost:3306").expect("an address");
-        let connector = UpstreamConnector::new(&upstream.clone().into(), verification).unwrap();
-        let acceptor = acceptor(shown).unwrap();
-        let (ours, theirs) = duplex(1 << 16);
-        let (client, server) = tokio::join!(
-            connector.connect(&upstream, asked_for, ours),
-            acceptor.accept(theirs)
-        );
-        Ok((server?, client?))
-    }
-
-    fn self_signed(name: &str) -> (Vec<u8>, Vec<u8>) {
-        let made = rcgen::generate_simple_self_signed(vec![name.to_owned()]).unwrap();
-        let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
-        (certificate.into_bytes(), key.into_bytes())
-    }
-
-    #[tokio::test]
-    async fn a_server_is_told_the_name_that_the_client_asks_for_and_checked_against_its_own() {
-        let (certificate, key) = self_signed("localhost");
-        let roots = authorities(&certificate).unwrap();
-        let verification = Verification::AuthorityAndName(roots);
-        for asked_for in [None, Some("shop.example"), Some("127.0.0.1")] {
-            let shown = Arc::new(ShownCertificate::new(&certificate, &key).unwrap());
-            let (server, _client) = connected(shown, verification.clone(), asked_for)
-                .await
-                .unwrap();
-            // An address is no name.
-            let expected = asked_for.filter(|name| name.ends_with("example"));
-            assert_eq!(server.get_ref().1.server_name(), expected);
-        }
-        let (other, key) = self_signed("shop.example");
-        let roots = authorities(&other).unwrap();
-        let verification = Verification::AuthorityAndName(roots);
-        let shown = Arc::new(ShownCertificate::new(&other, &key).unwrap());
-        let refused = connected(shown, verification, Some("shop.example")).await;
-        assert!(refused.is_err(), "it is another host's");
-    }
-
-    #[tokio::test]
-    async fn a_certificate_is_replaced_unless_the_new_one_is_unusable() {
-        let (first, first_key) = self_signed("localhost");
-        let (second, second_key) = self_signed("localhost");
-        let shown = Arc::new(ShownCertificate::new(&first, &first_key).unwrap());
-        let is_shown = async |certificate: &[u8]| {
-            let roots = authorities(certificate).unwrap();
-            let verification = Verification::Authority(roots);
-            connected(Arc::clone(&shown), verification, None)
-                .await
-                .is_ok()
-        };
-        assert!(is_shown(&first).await && !is_shown(&second).await);
-        assert!(shown.replace(&second, &first_key).is_err());
-        assert!(shown.replace(b"", &second_key).is_err());
-        assert!(is_shown(&first).await);
-        shown.replace(&second, &second_key).unwrap();
-        assert!(is_shown(&second).await && !is_shown(&first).await);
-    }
-}
+mod tests;

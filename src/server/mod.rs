@@ -8,6 +8,7 @@ mod listener;
 mod pardon;
 mod refusals;
 mod rules;
+mod tls;
 mod workers;
 
 use std::fs;
@@ -23,11 +24,11 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
 
 use crate::catalog::Catalog;
-use crate::config::{Address, ClientTls, Config, UpstreamTls, Verify};
+use crate::config::{Address, Config};
 use crate::counter::control::Control;
 use crate::counter::node::{self, Claims, Node};
 use crate::counter::rollup::{Adoption, RollUp};
-use crate::net::tls::{self, TlsError, UpstreamConnector, Verification};
+use crate::net::tls::TlsError;
 use crate::net::{Cut, Origin};
 use crate::session::connect::{self, Admission, ConnectSetup, PasswordKey};
 use crate::session::{Session, Shared};
@@ -409,34 +410,8 @@ fn setup(
 ) -> Result<(ConnectSetup, Option<Renewed>), Error> {
     let admission = Arc::new(Admission::new(Arc::clone(config)));
     let config = config.load();
-    let mut renewed = None;
-    let client_tls = match &config.tls {
-        ClientTls::Disabled => None,
-        ClientTls::SelfSigned => Some(tls::self_signed_acceptor(vec![
-            "localhost".to_owned(),
-            "127.0.0.1".to_owned(),
-            "::1".to_owned(),
-        ])?),
-        ClientTls::Files { certificate, key } => {
-            let files = renewed.insert(Renewed::read(certificate, key)?);
-            Some(tls::acceptor(files.shown())?)
-        }
-    };
-    let connector = |verification| UpstreamConnector::new(&config.upstream, verification);
-    let upstream_tls = match &config.upstream_tls {
-        UpstreamTls::Disabled => connect::UpstreamTls::Disabled,
-        UpstreamTls::Preferred => connect::UpstreamTls::Preferred(connector(Verification::None)?),
-        UpstreamTls::AsClient(verify) => connect::UpstreamTls::AsClient {
-            connector: match verify {
-                Some(verify) => connector(verification(verify)?)?,
-                None => connector(Verification::None)?,
-            },
-            is_required: verify.is_some(),
-        },
-        UpstreamTls::Required(verify) => {
-            connect::UpstreamTls::Required(connector(verification(verify)?)?)
-        }
-    };
+    let (client_tls, renewed) = tls::offered(config.tls.as_ref())?;
+    let upstream_tls = tls::toward_upstream(&config)?;
     let upstream_key = match &config.upstream_public_key {
         Some(path) => Some(read(path)?.into()),
         None => None,
@@ -453,16 +428,6 @@ fn setup(
         handshake_timeout: config.handshake_timeout,
     };
     Ok((setup, renewed))
-}
-
-/// The certificates that MySQL makes for itself carry no host name, so the chain alone is checked unless the rules say
-/// otherwise, as by the clients' own VERIFY_CA.
-fn verification(verify: &Verify) -> Result<Verification, Error> {
-    let authorities = tls::authorities(&read(&verify.ca)?)?;
-    Ok(match verify.host {
-        true => Verification::AuthorityAndName(authorities),
-        false => Verification::Authority(authorities),
-    })
 }
 
 /// When a file was last changed.

@@ -5,6 +5,7 @@ mod adopted;
 mod connections;
 mod rules;
 mod settings;
+mod tls;
 
 use std::fmt;
 use std::path::PathBuf;

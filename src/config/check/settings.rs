@@ -6,12 +6,10 @@ use super::{Check, Text, rules};
 use crate::config::environment::Environment;
 use crate::config::error::{Error, Problem};
 use crate::config::limits::{Range, duration};
-use crate::config::raw::{
-    RawAccount, RawBypass, RawClientTls, RawConfig, RawProxyProtocol, RawUpstreamTls, Scalar,
-};
+use crate::config::raw::{RawAccount, RawBypass, RawConfig, RawProxyProtocol, Scalar};
 use crate::config::{
-    Account, Bypass, ClientTls, Config, HostPort, ProxyProtocol, Secret, UpstreamTls, Upstreams,
-    Verify, address, names, proxy_protocol,
+    Account, Bypass, Config, HostPort, ProxyProtocol, Secret, Upstreams, address, names,
+    proxy_protocol,
 };
 
 /// Tools that copy or alter tables row by row, and followers of the binary log: they must see base as it is.
@@ -44,16 +42,8 @@ const DRAIN: Range = Range {
     high: (Duration::from_secs(3600), "1h"),
 };
 
-/// `upstream_tls.mode`.
-enum Mode {
-    Disabled,
-    Preferred,
-    AsClient,
-    Required,
-}
-
 /// Yes or no.
-fn truth(text: &Text) -> Result<bool, Problem> {
+pub(super) fn truth(text: &Text) -> Result<bool, Problem> {
     match text.value.as_str() {
         "true" => Ok(true),
         "false" => Ok(false),
@@ -79,6 +69,8 @@ pub(in crate::config) fn config(
         .field("slot_table", raw.slot_table, names::pattern)?
         .unwrap_or_default();
     let mut upstream_tls = raw.upstream_tls.unwrap_or_default();
+    let public_key = upstream_tls.public_key.take();
+    let (upstream_tls, upstream_certificate) = check.upstream_tls(upstream_tls, &upstream)?;
     Ok(Config {
         listen: check
             .field("listen", raw.listen, address::listen)?
@@ -93,9 +85,9 @@ pub(in crate::config) fn config(
         http: check.field("http", raw.http, address::port)?,
         control: check.account(raw.control.unwrap_or_default())?,
         tls: check.client_tls(raw.tls.unwrap_or_default())?,
-        upstream_public_key: check
-            .path("upstream_tls.public_key", upstream_tls.public_key.take())?,
-        upstream_tls: check.upstream_tls(upstream_tls, &upstream)?,
+        upstream_public_key: check.path("upstream_tls.public_key", public_key)?,
+        upstream_certificate,
+        upstream_tls,
         proxy_protocol: check.proxy_protocol(raw.proxy_protocol.unwrap_or_default())?,
         handshake_timeout: check
             .field("handshake_timeout", raw.handshake_timeout, |text| {
@@ -173,86 +165,6 @@ impl Check<'_> {
                     .unwrap_or_default(),
             ),
         })
-    }
-
-    fn client_tls(&self, raw: RawClientTls) -> Result<ClientTls, Error> {
-        let client = self.field("tls.client", raw.client, |text| match text.value.as_str() {
-            "disabled" => Ok(false),
-            "enabled" => Ok(true),
-            _ => Err(Problem::Choice {
-                value: text.to_string(),
-                choices: "disabled, or leave it out",
-            }),
-        })?;
-        let certificate = self.path("tls.certificate", raw.certificate)?;
-        let key = self.path("tls.key", raw.key)?;
-        let together = |field, text| Err(self.error(field, 0, Problem::Together(text)));
-        match (client != Some(false), certificate, key) {
-            (true, Some(certificate), Some(key)) => Ok(ClientTls::Files { certificate, key }),
-            (true, None, None) => Ok(ClientTls::SelfSigned),
-            (true, Some(_), None) => together("tls.key", "is missing; a certificate needs its key"),
-            (true, None, Some(_)) => {
-                together("tls.certificate", "is missing; a key needs its certificate")
-            }
-            (false, None, None) => Ok(ClientTls::Disabled),
-            (false, _, _) => together(
-                "tls.client",
-                "is disabled, but there is a certificate or a key; delete the one or the other",
-            ),
-        }
-    }
-
-    fn upstream_tls(
-        &self,
-        raw: RawUpstreamTls,
-        upstream: &Upstreams,
-    ) -> Result<UpstreamTls, Error> {
-        let ca = self.path("upstream_tls.ca", raw.ca)?;
-        let host = self.field("upstream_tls.verify_host", raw.verify_host, truth)?;
-        let mode = self.field("upstream_tls.mode", raw.mode, |text| {
-            match (text.value.as_str(), upstream.is_local()) {
-                ("disabled", _) => Ok(Mode::Disabled),
-                ("preferred", _) => Ok(Mode::Preferred),
-                ("as_client", _) => Ok(Mode::AsClient),
-                ("required", false) => Ok(Mode::Required),
-                ("required", true) => Err(Problem::Together(
-                    "TLS over a unix socket protects nothing; leave upstream_tls out",
-                )),
-                _ => Err(Problem::Choice {
-                    value: text.to_string(),
-                    choices: "disabled, preferred, as_client or required",
-                }),
-            }
-        })?;
-        let mode = mode.unwrap_or(match upstream.are_this_host() {
-            true => Mode::AsClient,
-            false => Mode::Preferred,
-        });
-        let together = |field, text| Err(self.error(field, 0, Problem::Together(text)));
-        if host == Some(true) && ca.is_none() {
-            return together(
-                "upstream_tls.verify_host",
-                "needs upstream_tls.ca, which says whose certificates are trusted; name the PEM file",
-            );
-        }
-        let verify = ca.map(|ca| Verify {
-            ca,
-            host: host.unwrap_or(false),
-        });
-        match (mode, verify) {
-            (Mode::Disabled, None) => Ok(UpstreamTls::Disabled),
-            (Mode::Preferred, None) => Ok(UpstreamTls::Preferred),
-            (Mode::AsClient, verify) => Ok(UpstreamTls::AsClient(verify)),
-            (Mode::Required, Some(verify)) => Ok(UpstreamTls::Required(verify)),
-            (Mode::Required, None) => together(
-                "upstream_tls.ca",
-                "is missing; name the PEM file that verifies the server",
-            ),
-            (Mode::Disabled | Mode::Preferred, Some(_)) => together(
-                "upstream_tls.ca",
-                "certificates are only verified in the modes required and as_client; write mode: required",
-            ),
-        }
     }
 
     fn bypass(&self, raw: RawBypass) -> Result<Bypass, Error> {

@@ -54,7 +54,7 @@ fn a_refused_account_gets_its_statements() {
 fn tls_follows_the_mode() {
     let options = |more: &str| {
         let config = config(more);
-        way::tls(&config.upstream_tls, config.upstream.first())
+        way::tls(&config, config.upstream.first())
     };
     assert!(options("upstream_tls: {mode: disabled}").is_none());
     assert!(options("").unwrap().accept_invalid_certs());
@@ -62,6 +62,9 @@ fn tls_follows_the_mode() {
     assert!(!required.accept_invalid_certs() && required.skip_domain_validation());
     assert!(required.disable_built_in_roots());
     assert_eq!(required.root_certs().len(), 1);
+    assert!(required.client_identity().is_none());
+    let own = options("upstream_tls: {certificate: /c.pem, key: /k.pem}");
+    assert!(own.unwrap().client_identity().is_some());
 }
 
 type Authority = CertifiedIssuer<'static, KeyPair>;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use mysql_async::{Opts, OptsBuilder, Pool, PoolConstraints, PoolOpts, SslOpts};
+use mysql_async::{ClientIdentity, Opts, OptsBuilder, Pool, PoolConstraints, PoolOpts, SslOpts};
 
-use crate::config::{Address, Config, UpstreamTls};
+use crate::config::{Address, CertificateFiles, Config, UpstreamTls};
 
 /// The way to one server.
 #[derive(Debug)]
@@ -24,12 +24,12 @@ pub(in crate::counter) struct Way {
 impl Way {
     /// To this server, with TLS if the rules say so, even where they would do without.
     pub(in crate::counter) fn encrypted(config: &Config, address: &Address) -> Self {
-        Self::with(config, address, tls(&config.upstream_tls, address))
+        Self::with(config, address, tls(config, address))
     }
 
     /// To this server without TLS, if the rules would do without.
     pub(super) fn plain(config: &Config, address: &Address) -> Option<Self> {
-        is_optional(&config.upstream_tls).then(|| Self::with(config, address, None))
+        is_optional(config).then(|| Self::with(config, address, None))
     }
 
     fn with(config: &Config, address: &Address, tls: Option<SslOpts>) -> Self {
@@ -65,8 +65,16 @@ impl Way {
 /// itself (blackbeam/mysql_async#408), and need no name of this kind.
 const ANY_NAME: &str = "NotValidForName";
 
-/// `None` for a connection without TLS.
-pub(super) fn tls(tls: &UpstreamTls, upstream: &Address) -> Option<SslOpts> {
+/// `None` for a connection without TLS. The proxy's own certificate is shown, if it has one.
+pub(super) fn tls(config: &Config, upstream: &Address) -> Option<SslOpts> {
+    let own = config.upstream_certificate.as_ref();
+    let own = own.map(|CertificateFiles { certificate, key }| {
+        ClientIdentity::new(certificate.clone().into(), key.clone().into())
+    });
+    verified(&config.upstream_tls, upstream).map(|tls| tls.with_client_identity(own))
+}
+
+fn verified(tls: &UpstreamTls, upstream: &Address) -> Option<SslOpts> {
     match (tls, upstream) {
         (UpstreamTls::Disabled, _) | (_, Address::Unix(_)) => None,
         (UpstreamTls::Preferred | UpstreamTls::AsClient(None), _) => {
@@ -86,9 +94,12 @@ pub(super) fn tls(tls: &UpstreamTls, upstream: &Address) -> Option<SslOpts> {
     }
 }
 
-/// Whether a server without TLS will do. The control account has no client whose TLS it could follow.
-fn is_optional(tls: &UpstreamTls) -> bool {
-    matches!(tls, UpstreamTls::Preferred | UpstreamTls::AsClient(None))
+/// Whether a server without TLS will do. The control account has no client whose TLS it could follow. A certificate of
+/// the proxy's own is shown by TLS alone.
+fn is_optional(config: &Config) -> bool {
+    let tls = &config.upstream_tls;
+    let is_left_open = matches!(tls, UpstreamTls::Preferred | UpstreamTls::AsClient(None));
+    is_left_open && config.upstream_certificate.is_none()
 }
 
 fn options(builder: OptsBuilder) -> Opts {

@@ -185,6 +185,7 @@ fn need_a_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         control,
         tls,
         upstream_tls,
+        upstream_certificate,
         upstream_public_key,
         proxy_protocol,
         handshake_timeout,
@@ -203,7 +204,9 @@ fn need_a_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         ("tls", *tls != old.tls),
         (
             "upstream_tls",
-            *upstream_tls != old.upstream_tls || *upstream_public_key != old.upstream_public_key,
+            *upstream_tls != old.upstream_tls
+                || *upstream_certificate != old.upstream_certificate
+                || *upstream_public_key != old.upstream_public_key,
         ),
         ("proxy_protocol", *proxy_protocol != old.proxy_protocol),
         (

@@ -12,7 +12,7 @@ use crate::net::proxy_protocol::HeaderError;
 use crate::wire::error_code::{
     ER_ACCESS_DENIED_ERROR, ER_CON_COUNT_ERROR, ER_CONNECT_TO_FOREIGN_DATA_SOURCE,
     ER_HANDSHAKE_ERROR, ER_NET_PACKET_TOO_LARGE, ER_NET_PACKETS_OUT_OF_ORDER, ER_NET_READ_ERROR,
-    ER_TOO_MANY_USER_CONNECTIONS, ER_UNKNOWN_ERROR,
+    ER_SECURE_TRANSPORT_REQUIRED, ER_TOO_MANY_USER_CONNECTIONS, ER_UNKNOWN_ERROR,
 };
 use crate::wire::reader::Malformed;
 use crate::wire::reply;
@@ -38,6 +38,15 @@ pub enum ConnectError {
     /// The client asked for TLS, which it was not offered.
     #[error("client: asks for TLS where none is offered")]
     ClientTlsNotOffered,
+    /// The client does not use TLS, which is required of it.
+    #[error("client: uses no TLS, which tls.client requires")]
+    ClientWithoutTls {
+        /// Whether the server is a MariaDB, which has another error for that.
+        mariadb: bool,
+    },
+    /// The client has shown no certificate, which is required of it.
+    #[error("client: shows no certificate, which tls.client_certificate requires")]
+    ClientWithoutCertificate,
     /// The client does not support the 4.1 protocol.
     #[error("client: protocol older than 4.1")]
     ClientTooOld,
@@ -126,6 +135,8 @@ impl ConnectError {
             | Self::ClientPacket(_)
             | Self::ClientOutOfOrder
             | Self::ClientTlsNotOffered
+            | Self::ClientWithoutTls { .. }
+            | Self::ClientWithoutCertificate
             | Self::ClientTooOld
             | Self::ClientTls(_)
             | Self::Denied { .. } => Fault::Client,
@@ -174,6 +185,9 @@ impl ConnectError {
             | Self::ClientPacket(_)
             | Self::ClientTlsNotOffered
             | Self::ClientTooOld => Some((ER_HANDSHAKE_ERROR, b"08S01")),
+            Self::ClientWithoutTls { mariadb: false } => {
+                Some((ER_SECURE_TRANSPORT_REQUIRED, b"HY000"))
+            }
             Self::ClientOutOfOrder => Some((ER_NET_PACKETS_OUT_OF_ORDER, b"08S01")),
             Self::Denied { .. } | Self::Refused { .. } => None,
             Self::Upstream(_) => Some((ER_NET_READ_ERROR, b"08S01")),
@@ -183,9 +197,10 @@ impl ConnectError {
             | Self::UpstreamVersion(_)
             | Self::UpstreamWithoutTls
             | Self::UpstreamTls(_) => Some((ER_CONNECT_TO_FOREIGN_DATA_SOURCE, b"HY000")),
-            Self::SocketAccount { .. } | Self::UnknownAccount { .. } => {
-                Some((ER_ACCESS_DENIED_ERROR, b"28000"))
-            }
+            Self::ClientWithoutTls { mariadb: true }
+            | Self::ClientWithoutCertificate
+            | Self::SocketAccount { .. }
+            | Self::UnknownAccount { .. } => Some((ER_ACCESS_DENIED_ERROR, b"28000")),
             Self::Full(Full::User { .. }) => Some((ER_TOO_MANY_USER_CONNECTIONS, b"42000")),
             Self::Full(_) => Some((ER_CON_COUNT_ERROR, b"08004")),
             Self::Password { source, .. } => match source.fault() {
@@ -210,6 +225,17 @@ impl ConnectError {
             Self::ClientOutOfOrder => "countersink: Got packets out of order".to_owned(),
             Self::ClientTlsNotOffered => {
                 "countersink: TLS requested, but it is not offered here; set it up in the rules, or switch it off in the client".to_owned()
+            }
+            // As the server's own.
+            Self::ClientWithoutTls { mariadb: false } => {
+                "Connections using insecure transport are prohibited while --require_secure_transport=ON."
+                    .to_owned()
+            }
+            Self::ClientWithoutTls { mariadb: true } => {
+                "Access denied: countersink: connections without TLS are prohibited; let the client use it (--ssl)".to_owned()
+            }
+            Self::ClientWithoutCertificate => {
+                "Access denied: countersink: a client certificate is required; let the client show one (--ssl-cert, --ssl-key)".to_owned()
             }
             Self::ClientTooOld => {
                 "countersink: Bad handshake: the client does not support the 4.1 protocol; consider upgrading MySQL client".to_owned()

@@ -11,7 +11,7 @@ use super::leave::{Stage, leave};
 use super::peer::{Patience, Peer};
 use super::setup::{ConnectSetup, UpstreamTls};
 use crate::config::Address;
-use crate::net::tls::UpstreamConnector;
+use crate::net::tls::{Said, UpstreamConnector};
 use crate::net::{Algorithm, Origin, PacketStream};
 use crate::wire::capability;
 use crate::wire::handshake::{HandshakeResponse, InitialHandshake, SSL_REQUEST_LENGTH};
@@ -27,8 +27,8 @@ pub(super) struct Handshake<'a, 's> {
     setup: &'s ConnectSetup,
     place: &'s mut Place,
     patience: Patience,
-    /// The name that the client has asked for by TLS (SNI).
-    server_name: Option<String>,
+    /// What the client has said by TLS.
+    said: Said,
     sides: Sides,
     stage: Stage,
 }
@@ -57,7 +57,7 @@ impl<'a, 's> Handshake<'a, 's> {
             address,
             setup,
             patience: Patience::new(setup.handshake_timeout),
-            server_name: None,
+            said: Said::default(),
             sides: Sides {
                 client: match origin {
                     Origin::Unix => Protection::Local,
@@ -93,6 +93,7 @@ impl<'a, 's> Handshake<'a, 's> {
         let mut payload = self.receive_response().await?;
         let response = HandshakeResponse::decode(&payload, initial_handshake.capabilities)
             .map_err(ConnectError::ClientPacket)?;
+        self.admit(initial_handshake.is_mariadb())?;
         self.secure_upstream(&initial_handshake, &payload).await?;
         if self.sides.spoil_first_data(response.plugin.as_deref()) {
             payload = Zeroizing::new(response.withhold_credentials(&payload));
@@ -157,13 +158,13 @@ impl<'a, 's> Handshake<'a, 's> {
     /// Reads the client's handshake response, after a TLS handshake if the client asks for one.
     async fn receive_response(&mut self) -> Result<Zeroizing<Vec<u8>>, ConnectError> {
         if self.patience.wait(asks_for_tls(&mut self.client)).await?? {
-            let Some(acceptor) = &self.setup.client_tls else {
+            let Some(offered) = &self.setup.client_tls else {
                 return Err(ConnectError::ClientTlsNotOffered);
             };
-            let server_name = &mut self.server_name;
+            let said = &mut self.said;
             let wrapped = self.client.stream.wrap(async |plain| {
-                let stream = acceptor.accept(plain).await?;
-                *server_name = stream.get_ref().1.server_name().map(str::to_owned);
+                let stream = offered.acceptor.accept(plain).await?;
+                *said = Said::by(&stream);
                 Ok(stream)
             });
             let wrapped = self.patience.wait(wrapped).await?;
@@ -182,6 +183,23 @@ impl<'a, 's> Handshake<'a, 's> {
             return Err(ConnectError::ClientTlsNotOffered);
         }
         Ok(payload)
+    }
+
+    /// Refuses a client without the TLS or the certificate that the setup requires. Servers look at the password first.
+    /// Here the server is not told of the client, which so is never asked for a password that others could read.
+    fn admit(&self, mariadb: bool) -> Result<(), ConnectError> {
+        let Some(offered) = &self.setup.client_tls else {
+            return Ok(());
+        };
+        match self.sides.client {
+            Protection::Plain if offered.is_required => {
+                Err(ConnectError::ClientWithoutTls { mariadb })
+            }
+            Protection::Tls if offered.needs_certificate && !self.said.is_certified => {
+                Err(ConnectError::ClientWithoutCertificate)
+            }
+            Protection::Plain | Protection::Local | Protection::Tls => Ok(()),
+        }
     }
 
     /// Wraps the upstream side in TLS according to the setup. The fields of the SSL request come from `response`.
@@ -204,11 +222,11 @@ impl<'a, 's> Handshake<'a, 's> {
         request[..4].copy_from_slice(&flags.to_le_bytes()[..4]);
         let written = self.upstream.write(&request).await;
         written.map_err(ConnectError::upstream)?;
-        let (address, server_name) = (self.address, self.server_name.as_deref());
+        let (address, said) = (self.address, &self.said);
         let wrapped = self
             .upstream
             .stream
-            .wrap(|plain| connector.connect(address, server_name, plain));
+            .wrap(|plain| connector.connect(address, said, plain));
         let wrapped = timeout(self.setup.handshake_timeout, wrapped).await;
         wrapped
             .unwrap_or_else(|late| Err(late.into()))

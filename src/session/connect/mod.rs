@@ -35,7 +35,7 @@ pub use change_user::{ChangeUserOutcome, Reauthentication, change_user};
 pub use connected::{Connected, Login, connect, relay};
 pub use error::ConnectError;
 pub use password::{PasswordError, PasswordKey};
-pub use setup::{ConnectSetup, UpstreamTls};
+pub use setup::{ConnectSetup, OfferedTls, UpstreamTls};
 
 /// Maximum payload of a packet in the connection phase, in bytes.
 pub const PACKET_LIMIT: usize = 64 * 1024;

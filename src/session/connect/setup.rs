@@ -29,6 +29,17 @@ pub enum UpstreamTls {
     Required(UpstreamConnector),
 }
 
+/// The TLS that clients are offered.
+#[derive(Clone)]
+pub struct OfferedTls {
+    /// Performs the TLS handshake.
+    pub acceptor: TlsAcceptor,
+    /// Clients over TCP that do not use it are refused.
+    pub is_required: bool,
+    /// Clients that use it and show no certificate are refused.
+    pub needs_certificate: bool,
+}
+
 /// How connections are made. Shared by all sessions of a listener.
 pub struct ConnectSetup {
     /// Who is let in.
@@ -43,7 +54,7 @@ pub struct ConnectSetup {
     /// TLS to MySQL.
     pub upstream_tls: UpstreamTls,
     /// The TLS that clients are offered, if any.
-    pub client_tls: Option<TlsAcceptor>,
+    pub client_tls: Option<OfferedTls>,
     /// The key that clients on a plain connection use to encrypt a password that the upstream expects in the clear.
     pub password_key: Arc<PasswordKey>,
     /// The upstream's RSA key as PEM, if it was configured. Passwords that arrive over TLS are encrypted with it for a

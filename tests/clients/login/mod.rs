@@ -8,6 +8,7 @@
 //! CI.
 
 mod cases;
+mod certificates;
 mod client;
 mod hostile;
 mod proxy_protocol;

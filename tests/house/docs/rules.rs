@@ -266,6 +266,7 @@ fn needed_by(name: &str) -> &'static [(&'static str, &'static str)] {
             ("admin", "127.0.0.1:6032"),
             ("admin_account.password", "secret"),
         ],
+        Some(("tls", "client_certificate")) => &[("tls.ca", "ca.pem")],
         Some(("reserved_connections", "connections")) => &[("reserved_connections.users", "[dba]")],
         _ => &[],
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::super::handles::Desk;
 use super::super::table::{Value, integer, text};
 use super::Report;
-use crate::config::{ClientTls, Config, UpstreamTls};
+use crate::config::{CertificateFiles, ClientTls, Config, UpstreamTls};
 
 pub(super) const CONFIG: Report = Report {
     name: "CONFIG",
@@ -65,6 +65,7 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         control,
         tls,
         upstream_tls,
+        upstream_certificate,
         upstream_public_key,
         proxy_protocol,
         slot_table,
@@ -77,15 +78,22 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
     let networks = proxy_protocol.from.iter();
     let networks: Vec<_> = networks.map(ToString::to_string).collect();
     let limit = |limit: Option<usize>| limit.map(|limit| limit.to_string()).into();
-    let path = |path: &Path| path.display().to_string();
-    let (certificate, key) = match tls {
-        ClientTls::Files { certificate, key } => (Some(path(certificate)), Some(path(key))),
-        ClientTls::Disabled | ClientTls::SelfSigned => (None, None),
-    };
+    let [certificate, key] = paths(tls.as_ref().and_then(|tls| tls.certificate.as_ref()));
+    let [own_certificate, own_key] = paths(upstream_certificate.as_ref());
+    let clients = tls.as_ref().and_then(|tls| tls.clients.as_ref());
     let client_tls = match tls {
-        ClientTls::Disabled => "disabled",
-        ClientTls::SelfSigned | ClientTls::Files { .. } => "enabled",
+        None => "disabled",
+        Some(ClientTls {
+            is_required: false, ..
+        }) => "enabled",
+        Some(ClientTls {
+            is_required: true, ..
+        }) => "required",
     };
+    let client_certificate = clients.map(|clients| match clients.is_required {
+        false => "optional",
+        true => "required",
+    });
     let mode = match upstream_tls {
         UpstreamTls::Disabled => "disabled",
         UpstreamTls::Preferred => "preferred",
@@ -111,12 +119,16 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         ("tls.client", client_tls.into()),
         ("tls.certificate", certificate.into()),
         ("tls.key", key.into()),
+        ("tls.ca", clients.map(|clients| path(&clients.ca)).into()),
+        ("tls.client_certificate", client_certificate.into()),
         ("upstream_tls.mode", mode.into()),
         (
             "upstream_tls.ca",
             verify.map(|verify| path(&verify.ca)).into(),
         ),
         ("upstream_tls.verify_host", verify_host.to_string().into()),
+        ("upstream_tls.certificate", own_certificate.into()),
+        ("upstream_tls.key", own_key.into()),
         (
             "upstream_tls.public_key",
             upstream_public_key.as_deref().map(path).into(),
@@ -151,6 +163,18 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         ("bypass.users", bypass.users.join(",").into()),
         ("bypass.programs", bypass.programs.join(",").into()),
     ]
+}
+
+fn path(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Of a certificate and of its key.
+fn paths(files: Option<&CertificateFiles>) -> [Option<String>; 2] {
+    let Some(CertificateFiles { certificate, key }) = files else {
+        return [None, None];
+    };
+    [certificate, key].map(|file| Some(path(file)))
 }
 
 /// As rules.yaml writes it.

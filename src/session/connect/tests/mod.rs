@@ -17,7 +17,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
 
 use super::connected::relay;
-use super::{Admission, ConnectError, ConnectSetup, Connected, PasswordKey, UpstreamTls};
+use super::{
+    Admission, ConnectError, ConnectSetup, Connected, OfferedTls, PasswordKey, UpstreamTls,
+};
 use crate::config::{Address, Config, HostPort, ProxyProtocol};
 use crate::net::{Origin, PacketStream, Route, Transport, tls};
 use crate::wire::capability;
@@ -160,8 +162,17 @@ fn key() -> Arc<PasswordKey> {
 /// TLS for clients, and none to the upstream.
 fn tls_for_clients() -> ConnectSetup {
     ConnectSetup {
-        client_tls: Some(tls::self_signed_acceptor(vec!["localhost".to_owned()]).unwrap()),
+        client_tls: Some(offered()),
         ..plain()
+    }
+}
+
+/// TLS that clients need not use.
+fn offered() -> OfferedTls {
+    OfferedTls {
+        acceptor: tls::self_signed_acceptor(vec!["localhost".to_owned()]).unwrap(),
+        is_required: false,
+        needs_certificate: false,
     }
 }
 
@@ -196,12 +207,17 @@ async fn begin_tls(mut client: Script) -> Script<impl Transport> {
     client.send(1, &ssl_request(CLIENT | capability::SSL)).await;
     let upstream = tcp("localhost", 3306);
     let connector = connector_to(&upstream);
-    Script(connector.connect(&upstream, None, client.0).await.unwrap())
+    Script(
+        connector
+            .connect(&upstream, &tls::Said::default(), client.0)
+            .await
+            .unwrap(),
+    )
 }
 
 /// TLS to the upstream that verifies nothing.
 fn connector_to(upstream: &Address) -> tls::UpstreamConnector {
-    tls::UpstreamConnector::new(&upstream.clone().into(), tls::Verification::None).unwrap()
+    tls::UpstreamConnector::new(&upstream.clone().into(), tls::Verification::None, None).unwrap()
 }
 
 /// Answers the query that the proxy sends over a unix socket about the account that has logged in.

@@ -203,6 +203,74 @@ async fn tls_that_was_not_offered_is_refused() {
     assert_eq!(code(&stage.client.receive(2).await), 1043);
 }
 
+/// Clients over TCP must use TLS.
+fn tls_required() -> ConnectSetup {
+    ConnectSetup {
+        client_tls: Some(OfferedTls {
+            is_required: true,
+            ..offered()
+        }),
+        ..plain()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_without_the_tls_that_is_required_is_told_as_by_the_server() {
+    let mysql = b"\xff\x57\x0c#HY000Connections using insecure transport are prohibited while --require_secure_transport=ON.";
+    let mariadb =
+        b"\xff\x15\x04#28000Access denied: countersink: connections without TLS are prohibited";
+    // MariaDB's servers do not set CLIENT_LONG_PASSWORD. These are the flags' first byte.
+    for (flags, told) in [(0xff, &mysql[..]), (0xfe, mariadb)] {
+        let mut stage = Stage::new(tls_required());
+        let mut greeting = GREETING.to_vec();
+        greeting[22] = flags;
+        stage.upstream.send(0, &greeting).await;
+        stage.client.receive(0).await;
+        let sent = response(CLIENT, b"", "mysql_native_password");
+        stage.client.send(1, &sent).await;
+        let payload = stage.client.receive(2).await;
+        assert!(payload.starts_with(told), "{payload:?}");
+        assert_eq!(stage.client.rest().await, b"");
+        upstream_is_left_politely(&mut stage.upstream).await;
+        assert_eq!(stage.failure().await.fault(), Fault::Client);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_unix_socket_is_as_good_as_the_tls_that_is_required() {
+    let mut stage = Stage::from(Origin::Unix, tls_required());
+    stage.greet().await;
+    let sent = response(CLIENT, b"", "mysql_native_password");
+    stage.client.send(1, &sent).await;
+    assert_eq!(stage.upstream.receive(1).await, sent);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_without_the_certificate_that_is_required_is_told_in_tls() {
+    let mut stage = Stage::new(ConnectSetup {
+        client_tls: Some(OfferedTls {
+            needs_certificate: true,
+            ..offered()
+        }),
+        ..plain()
+    });
+    stage.greet().await;
+    let Stage {
+        client,
+        mut upstream,
+        relay,
+    } = stage;
+    let mut client = begin_tls(client).await;
+    let sent = response(CLIENT | capability::SSL, b"", "mysql_native_password");
+    client.send(2, &sent).await;
+    let told = client.receive(3).await;
+    assert_eq!(code(&told), 1045);
+    assert!(String::from_utf8_lossy(&told).contains("a client certificate is required"));
+    upstream_is_left_politely(&mut upstream).await;
+    let error = relay.await.unwrap().err().expect("it is refused");
+    assert!(matches!(error, ConnectError::ClientWithoutCertificate));
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_upstream_without_the_tls_that_is_required_is_named() {
     let setup = plain();

@@ -71,7 +71,9 @@ pub const TRANSPORT_REFUSED: Difference = Difference {
 pub const UNCERTIFIED: Difference = Difference {
     letter: 'X',
     why: "A client proves by TLS that a certificate is its own, and nobody can do that for it. So accounts with \
-        `REQUIRE X509`, `ISSUER` or `SUBJECT` cannot log in through a proxy.",
+        `REQUIRE X509`, `ISSUER` or `SUBJECT` need a certificate of the proxy's own \
+        ([`upstream_tls.certificate`](rules.md#upstream_tlscertificate)), which these proxies do not have. It is shown for \
+        clients that have shown one ([`tls.ca`](rules.md#tlsca)), and the server judges the proxy's subject and issuer.",
     code: "1045",
     message: "Access denied for user",
 };

@@ -1,0 +1,65 @@
+//! What the rules say of TLS, on both sides.
+
+use std::path::PathBuf;
+
+/// A certificate and its private key, both in PEM files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFiles {
+    /// The certificate, with its chain.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+/// TLS toward clients.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientTls {
+    /// Whether clients over TCP that do not use it are refused.
+    pub is_required: bool,
+    /// The certificate that clients are shown; without these files, one that is made at start.
+    pub certificate: Option<CertificateFiles>,
+    /// Certificates of clients; none is asked for without this.
+    pub clients: Option<ClientCertificates>,
+}
+
+/// The certificates that clients show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientCertificates {
+    /// PEM file with the authorities, one of which must have signed them.
+    pub ca: PathBuf,
+    /// Whether clients that use TLS and show none are refused.
+    pub is_required: bool,
+}
+
+/// TLS toward the upstream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum UpstreamTls {
+    /// Never.
+    Disabled,
+    /// When the server offers it; its certificate is not verified.
+    Preferred,
+    /// For clients that use TLS themselves: if the server offers it, or always if its certificate is verified.
+    AsClient(Option<Verify>),
+    /// Always.
+    Required(Verify),
+}
+
+/// How the server's certificate is verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verify {
+    /// PEM file with the certificates to trust.
+    pub ca: PathBuf,
+    /// Whether the certificate must name the upstream's host.
+    pub host: bool,
+}
+
+impl UpstreamTls {
+    /// How the server's certificate is verified, if it is.
+    pub fn verify(&self) -> Option<&Verify> {
+        match self {
+            Self::Disabled | Self::Preferred => None,
+            Self::AsClient(verify) => verify.as_ref(),
+            Self::Required(verify) => Some(verify),
+        }
+    }
+}
