@@ -175,6 +175,8 @@ impl Writer {
             "PIPES_AS_CONCAT,IGNORE_SPACE",
         ]);
         let has_mode = dice.chance(35);
+        // Refused where the variant's client has not the capability, and on MariaDB.
+        let has_no_definitions = dice.chance(12);
         let subject = match dice.chance(30) {
             false => 0,
             true => dice.roll(SUBJECTS.len()),
@@ -196,6 +198,9 @@ impl Writer {
             }
             if has_mode {
                 self.plain(&format!("SET SESSION sql_mode = '{mode}'"));
+            }
+            if has_no_definitions {
+                self.plain("SET resultset_metadata = NONE");
             }
         }
         if has_own {
