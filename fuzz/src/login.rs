@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use countersink::config::{Address, Config, HostPort, ProxyProtocol};
+use countersink::config::{Address, Config, HostPort, ProxyProtocol, UpstreamCompression};
 use countersink::net::{Origin, PacketStream, Route};
 use countersink::session::connect::{
     Admission, ConnectError, ConnectSetup, Connected, PACKET_LIMIT, PasswordKey, UpstreamTls,
@@ -137,6 +137,7 @@ fn setup(address: Address) -> ConnectSetup {
         client_tls: None,
         password_key: Arc::clone(&KEY),
         upstream_key: None,
+        upstream_compression: UpstreamCompression::AsClient,
         handshake_timeout: Duration::from_secs(10),
     }
 }

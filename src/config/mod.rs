@@ -7,6 +7,7 @@ mod address;
 mod admin;
 mod adopted;
 mod check;
+mod compression;
 mod connections;
 mod environment;
 mod error;
@@ -28,6 +29,7 @@ use zeroize::Zeroizing;
 pub use address::{Address, HostPort, Listen, Upstreams};
 pub use admin::{Admin, PasswordHashes};
 pub use adopted::Adopted;
+pub use compression::UpstreamCompression;
 pub use connections::{Connections, Reserved};
 pub(crate) use error::line_suffix;
 pub use error::{Error, Place, Problem};
@@ -63,6 +65,8 @@ pub struct Config {
     pub upstream_certificate: Option<CertificateFiles>,
     /// PEM file with the server's RSA key, for passwords that cross from TLS to a plain upstream.
     pub upstream_public_key: Option<PathBuf>,
+    /// Compression toward the upstream.
+    pub upstream_compression: UpstreamCompression,
     /// Headers that say where clients have connected from.
     pub proxy_protocol: ProxyProtocol,
     /// How slot tables are named, unless a rule says otherwise.

@@ -27,6 +27,7 @@ pub(super) struct RawConfig {
     pub(super) upstream_tls: Option<RawUpstreamTls>,
     pub(super) proxy_protocol: Option<RawProxyProtocol>,
     pub(super) slot_table: Option<Scalar>,
+    pub(super) upstream_compression: Option<Scalar>,
     pub(super) handshake_timeout: Option<Scalar>,
     pub(super) drain_timeout: Option<Scalar>,
     pub(super) idle_timeout: Option<Scalar>,

@@ -47,6 +47,7 @@ fn only_upstream_and_counters_are_required() {
     }
     assert_eq!(config.handshake_timeout, Duration::from_secs(10));
     assert_eq!(config.drain_timeout, Duration::from_secs(10));
+    assert_eq!(config.upstream_compression, UpstreamCompression::AsClient);
     assert_eq!(config.connections.most, 10_000);
     assert_eq!(config.connections.most_logins, 10_000);
     assert_eq!(config.connections.most_of_user, None);
@@ -104,7 +105,7 @@ fn everything_can_be_said() {
     let config = parse(
         "listen: '[::1]:7000'\nupstream: unix:/run/mysqld.sock\nadmin: 127.0.0.1:6032\n\
          admin_account: {user: ops, password: '${PASSWORD}'}\ncontrol: {user: proxy, password: '${PASSWORD}'}\ntls: {certificate: c.pem, key: k.pem, ca: ca.pem, client_certificate: required, client: required}\n\
-         upstream_tls: {mode: disabled}\nslot_table: '{table}_s'\nhandshake_timeout: 500ms\ndrain_timeout: 0s\nidle_timeout: 15m\nmax_connections: 5\n\
+         upstream_tls: {mode: disabled}\nupstream_compression: zstd\nslot_table: '{table}_s'\nhandshake_timeout: 500ms\ndrain_timeout: 0s\nidle_timeout: 15m\nmax_connections: 5\n\
          max_user_connections: 3\nmax_address_connections: 4\nmax_logins: 2\n\
          reserved_connections: {connections: 1, users: [dba]}\n\
          bypass: {users: [backup], programs: [my-tool]}\n\
@@ -131,6 +132,7 @@ fn everything_can_be_said() {
         }),
     };
     assert_eq!(config.tls, Some(tls));
+    assert_eq!(config.upstream_compression, UpstreamCompression::Zstd);
     assert_eq!(
         config.connections,
         Connections {

@@ -425,6 +425,7 @@ fn setup(
         client_tls,
         password_key: Arc::new(PasswordKey::new()),
         upstream_key,
+        upstream_compression: config.upstream_compression,
         handshake_timeout: config.handshake_timeout,
     };
     Ok((setup, renewed))

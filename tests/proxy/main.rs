@@ -10,6 +10,7 @@ mod changeover;
 mod clusters;
 mod columns;
 mod combining;
+mod compression;
 mod concurrent;
 mod emptying;
 mod exact;

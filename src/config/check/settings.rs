@@ -8,8 +8,8 @@ use crate::config::error::{Error, Problem};
 use crate::config::limits::{Range, duration};
 use crate::config::raw::{RawAccount, RawBypass, RawConfig, RawProxyProtocol, Scalar};
 use crate::config::{
-    Account, Bypass, Config, HostPort, ProxyProtocol, Secret, Upstreams, address, names,
-    proxy_protocol,
+    Account, Bypass, Config, HostPort, ProxyProtocol, Secret, Upstreams, address, compression,
+    names, proxy_protocol,
 };
 
 /// Tools that copy or alter tables row by row, and followers of the binary log: they must see base as it is.
@@ -88,6 +88,13 @@ pub(in crate::config) fn config(
         upstream_public_key: check.path("upstream_tls.public_key", public_key)?,
         upstream_certificate,
         upstream_tls,
+        upstream_compression: check
+            .field(
+                "upstream_compression",
+                raw.upstream_compression,
+                compression::upstream_compression,
+            )?
+            .unwrap_or_default(),
         proxy_protocol: check.proxy_protocol(raw.proxy_protocol.unwrap_or_default())?,
         handshake_timeout: check
             .field("handshake_timeout", raw.handshake_timeout, |text| {

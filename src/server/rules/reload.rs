@@ -187,6 +187,7 @@ fn need_a_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         upstream_tls,
         upstream_certificate,
         upstream_public_key,
+        upstream_compression,
         proxy_protocol,
         handshake_timeout,
         connections: _,
@@ -207,6 +208,10 @@ fn need_a_restart(old: &Config, new: &Config) -> Vec<&'static str> {
             *upstream_tls != old.upstream_tls
                 || *upstream_certificate != old.upstream_certificate
                 || *upstream_public_key != old.upstream_public_key,
+        ),
+        (
+            "upstream_compression",
+            *upstream_compression != old.upstream_compression,
         ),
         ("proxy_protocol", *proxy_protocol != old.proxy_protocol),
         (

@@ -7,7 +7,7 @@ use super::admission::Place;
 use super::bridge::{Bridge, Sides};
 use super::connected::Login;
 use super::error::ConnectError;
-use super::exchange::{Exchange, Verdict};
+use super::exchange::{Compression, Exchange, Verdict};
 use super::handshake::turn_away;
 use super::leave::{Stage, leave};
 use super::password::PasswordKey;
@@ -98,7 +98,7 @@ async fn relay<'s>(
         place,
         user: &request.user,
         // It stays as it was agreed on at login.
-        compression: None,
+        compression: Compression::default(),
         stage,
     };
     Ok(match exchange.run().await? {

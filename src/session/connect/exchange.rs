@@ -31,6 +31,13 @@ enum Turn {
     Upstream,
 }
 
+/// What each side is compressed with from the end of a login on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Compression {
+    pub(super) client: Option<Algorithm>,
+    pub(super) upstream: Option<Algorithm>,
+}
+
 /// The two sides during an exchange.
 pub(super) struct Exchange<'e, 's> {
     pub(super) client: &'e mut Peer<'s>,
@@ -43,8 +50,8 @@ pub(super) struct Exchange<'e, 's> {
     /// The client's place, which becomes this account's.
     pub(super) place: &'e mut Place,
     pub(super) user: &'e [u8],
-    /// What each side is compressed with from then on, if the upstream accepts.
-    pub(super) compression: Option<Algorithm>,
+    /// If the upstream accepts.
+    pub(super) compression: Compression,
     /// How far the exchange has come, which determines how to leave the upstream.
     pub(super) stage: &'e mut Stage,
 }
@@ -104,7 +111,7 @@ impl Exchange<'_, '_> {
             FromUpstream::Key(..) => self.set_stage(Turn::Client),
         }
         if decision == FromUpstream::Accepted
-            && let Some(algorithm) = self.compression
+            && let Some(algorithm) = self.compression.upstream
         {
             self.upstream.stream.compress(Role::Client, algorithm);
         }
@@ -126,7 +133,7 @@ impl Exchange<'_, '_> {
         Ok(match decision {
             FromUpstream::PassOn => Ok(Turn::Upstream),
             FromUpstream::Accepted => {
-                if let Some(algorithm) = self.compression {
+                if let Some(algorithm) = self.compression.client {
                     self.client.stream.compress(Role::Server, algorithm);
                 }
                 let ok = reply::Ok::decode(payload).map_err(ConnectError::UpstreamPacket)?;

@@ -6,7 +6,7 @@ use zeroize::Zeroizing;
 use super::admission::Place;
 use super::bridge::{Bridge, Protection, Sides};
 use super::error::ConnectError;
-use super::exchange::{Exchange, Verdict};
+use super::exchange::{Compression, Exchange, Verdict};
 use super::leave::{Stage, leave};
 use super::peer::{Patience, Peer};
 use super::setup::{ConnectSetup, UpstreamTls};
@@ -98,14 +98,21 @@ impl<'a, 's> Handshake<'a, 's> {
         if self.sides.spoil_first_data(response.plugin.as_deref()) {
             payload = Zeroizing::new(response.withhold_credentials(&payload));
         }
-        let capabilities = self.toward_upstream(response.capabilities);
+        let offered = initial_handshake.capabilities;
+        let capabilities = self.toward_upstream(response.capabilities, offered);
         response.put_capabilities(&mut payload, capabilities);
+        response.put_zstd_level(&mut payload, capabilities, offered);
         let written = self.upstream.write(&payload).await;
         written.map_err(ConnectError::upstream)?;
         drop(payload);
-        let common = response.capabilities & initial_handshake.capabilities & !capability::MASKED;
+        let common = response.capabilities & offered & !capability::MASKED;
+        let toward_upstream = capabilities & offered;
+        let compression = Compression {
+            client: Algorithm::agreed(common, response.zstd_level),
+            upstream: Algorithm::agreed(toward_upstream, response.zstd_level_toward_upstream()),
+        };
         let status = self
-            .authenticate(&initial_handshake, &response, common)
+            .authenticate(&initial_handshake, &response, (common, compression))
             .await?;
         let ssl = match self.sides.client {
             Protection::Tls => capability::SSL,
@@ -218,7 +225,8 @@ impl<'a, 's> Handshake<'a, 's> {
             .to_vec();
         let flags =
             HandshakeResponse::capabilities(&request).map_err(ConnectError::ClientPacket)?;
-        let flags = flags & !capability::MASKED | capability::SSL;
+        // MySQL goes by the flags of this packet, and does not read them again.
+        let flags = self.toward_upstream(flags, initial_handshake.capabilities) | capability::SSL;
         request[..4].copy_from_slice(&flags.to_le_bytes()[..4]);
         let written = self.upstream.write(&request).await;
         written.map_err(ConnectError::upstream)?;
@@ -265,9 +273,10 @@ impl<'a, 's> Handshake<'a, 's> {
         }
     }
 
-    /// The client's capabilities as the upstream should see them.
-    fn toward_upstream(&self, capabilities: u64) -> u64 {
-        let flags = capabilities & !capability::MASKED & !capability::SSL;
+    /// The client's capabilities as the upstream should see them, which offers these.
+    fn toward_upstream(&self, capabilities: u64, offered: u64) -> u64 {
+        let flags = self.setup.compressed(capabilities, offered);
+        let flags = flags & !capability::MASKED & !capability::SSL;
         match self.sides.upstream {
             Protection::Tls => flags | capability::SSL,
             Protection::Plain | Protection::Local => flags,
@@ -279,7 +288,7 @@ impl<'a, 's> Handshake<'a, 's> {
         &mut self,
         initial_handshake: &InitialHandshake,
         response: &HandshakeResponse,
-        capabilities: u64,
+        (capabilities, compression): (u64, Compression),
     ) -> Result<u16, ConnectError> {
         let plugin = response
             .plugin
@@ -299,7 +308,7 @@ impl<'a, 's> Handshake<'a, 's> {
             patience: &mut self.patience,
             place: self.place,
             user: &response.user,
-            compression: Algorithm::agreed(capabilities, response.zstd_level),
+            compression,
             stage: &mut self.stage,
         };
         match exchange.run().await? {

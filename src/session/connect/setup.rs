@@ -7,9 +7,10 @@ use tokio_rustls::TlsAcceptor;
 
 use super::admission::Admission;
 use super::password::PasswordKey;
-use crate::config::ProxyProtocol;
+use crate::config::{ProxyProtocol, UpstreamCompression};
 use crate::net::Route;
 use crate::net::tls::UpstreamConnector;
+use crate::wire::capability;
 
 /// Whether the upstream side is encrypted. A unix socket never is; it counts as secure without TLS.
 #[derive(Clone)]
@@ -53,6 +54,8 @@ pub struct ConnectSetup {
     pub failover_patience: Duration,
     /// TLS to MySQL.
     pub upstream_tls: UpstreamTls,
+    /// Compression of the clients' connections to MySQL.
+    pub upstream_compression: UpstreamCompression,
     /// The TLS that clients are offered, if any.
     pub client_tls: Option<OfferedTls>,
     /// The key that clients on a plain connection use to encrypt a password that the upstream expects in the clear.
@@ -66,6 +69,18 @@ pub struct ConnectSetup {
 }
 
 impl ConnectSetup {
+    /// The flags of a client with the compression that a server is asked for which offers the flags `offered`.
+    pub(super) fn compressed(&self, flags: u64, offered: u64) -> u64 {
+        const EITHER: u64 = capability::COMPRESS | capability::ZSTD_COMPRESSION;
+        let wanted = match self.upstream_compression {
+            UpstreamCompression::AsClient => return flags,
+            UpstreamCompression::Disabled => 0,
+            UpstreamCompression::Zlib => capability::COMPRESS,
+            UpstreamCompression::Zstd => capability::ZSTD_COMPRESSION,
+        };
+        flags & !EITHER | wanted & offered
+    }
+
     /// How long a server may take until it says something. Where there are several, another may have taken its place,
     /// and is to be looked for before the client gives up.
     pub(super) fn time_to_greet(&self) -> Duration {

@@ -102,6 +102,31 @@ impl HandshakeResponse {
         }
     }
 
+    /// Appends the level of zstd to `payload`, from which this response was decoded, or takes it away, if the flags
+    /// `capabilities` in it ask for compression otherwise than the client did. `offered` are the capabilities that the
+    /// server offered.
+    pub fn put_zstd_level(&self, payload: &mut Vec<u8>, capabilities: u64, offered: u64) {
+        let has = |flags: u64| flags & offered & capability::ZSTD_COMPRESSION != 0;
+        match (has(self.capabilities), has(capabilities)) {
+            (false, true) => payload.push(Self::USUAL_ZSTD_LEVEL),
+            (true, false) => {
+                payload.pop();
+            }
+            (true, true) | (false, false) => {}
+        }
+    }
+
+    /// The level of zstd that a server is asked for: the client's, if its own connection has one.
+    pub fn zstd_level_toward_upstream(&self) -> u8 {
+        match self.zstd_level {
+            0 => Self::USUAL_ZSTD_LEVEL,
+            level => level,
+        }
+    }
+
+    /// The level of clients that do not ask for another.
+    const USUAL_ZSTD_LEVEL: u8 = 3;
+
     /// The authentication data in `payload`, from which this response was decoded. `offered` are the capabilities that
     /// the server offered.
     pub fn authentication_data<'a>(

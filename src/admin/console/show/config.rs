@@ -67,6 +67,7 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         upstream_tls,
         upstream_certificate,
         upstream_public_key,
+        upstream_compression,
         proxy_protocol,
         slot_table,
         handshake_timeout,
@@ -133,6 +134,7 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
             "upstream_tls.public_key",
             upstream_public_key.as_deref().map(path).into(),
         ),
+        ("upstream_compression", upstream_compression.name().into()),
         ("proxy_protocol.from", networks.join(",").into()),
         (
             "proxy_protocol.send",

@@ -62,6 +62,44 @@ async fn both_sides_are_compressed_from_the_ok_packet_on() {
 }
 
 #[tokio::test]
+async fn the_upstream_is_asked_for_the_compression_of_the_rules() {
+    const ZLIB: u64 = capability::COMPRESS;
+    const ZSTD: u64 = capability::ZSTD_COMPRESSION;
+    for (upstream_compression, wanted) in [
+        (UpstreamCompression::Disabled, 0),
+        (UpstreamCompression::Zlib, ZLIB),
+        (UpstreamCompression::Zstd, ZSTD),
+    ] {
+        for (of_client, level) in [
+            (0, None),
+            (ZLIB, None),
+            (ZSTD, Some(9)),
+            (ZLIB | ZSTD, Some(9)),
+        ] {
+            let mut stage = Stage::new(ConnectSetup {
+                upstream_compression,
+                ..plain()
+            });
+            stage.greet().await;
+            let mut sent = response(CLIENT | of_client, b"", "mysql_native_password");
+            sent.extend(level);
+            stage.client.send(1, &sent).await;
+            let mut expected = response(CLIENT | wanted, b"", "mysql_native_password");
+            expected.extend((wanted == ZSTD).then(|| level.unwrap_or(3)));
+            let what = format!("{upstream_compression:?}, client {of_client:x}");
+            assert_eq!(stage.upstream.receive(1).await, expected, "{what}");
+            stage.upstream.send(2, OK).await;
+            assert_eq!(stage.client.receive(2).await, OK, "{what}");
+            let connected = stage.success().await;
+            let compressed = (of_client != 0, wanted != 0);
+            let sides = (&connected.client, &connected.upstream);
+            let are = (sides.0.is_compressed(), sides.1.is_compressed());
+            assert_eq!(are, compressed, "{what}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn each_side_counts_its_own_packets() {
     let mut stage = Stage::new(tls_for_clients());
     let initial_handshake = stage.greet().await;

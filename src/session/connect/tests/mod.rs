@@ -20,7 +20,7 @@ use super::connected::relay;
 use super::{
     Admission, ConnectError, ConnectSetup, Connected, OfferedTls, PasswordKey, UpstreamTls,
 };
-use crate::config::{Address, Config, HostPort, ProxyProtocol};
+use crate::config::{Address, Config, HostPort, ProxyProtocol, UpstreamCompression};
 use crate::net::{Origin, PacketStream, Route, Transport, tls};
 use crate::wire::capability;
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
@@ -140,6 +140,7 @@ fn plain() -> ConnectSetup {
         client_tls: None,
         password_key: key(),
         upstream_key: None,
+        upstream_compression: UpstreamCompression::AsClient,
         handshake_timeout: Duration::from_secs(10),
     }
 }
