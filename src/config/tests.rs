@@ -270,6 +270,7 @@ fn errors_name_rule_field_line_and_remedy() {
         (&with("tls: {client: disabled, ca: ca.pem}"), "tls.client: is disabled, but certificates of clients are asked for; delete the one or the other".to_owned()),
         (&with("tls: {client: optional}"), "tls.client: `optional` is not known here; write required or disabled, or leave it out (line 2)".to_owned()),
         (&with("tls: {client_certificate: required}"), "tls.client_certificate: needs tls.ca, which says whose certificates clients may show; name the PEM file".to_owned()),
+        (&with("tls: {ca: c, client_certificate: required}"), "tls.client_certificate: is required, but clients without TLS, who show none, are let in; write client: required too".to_owned()),
         (&with("tls: {ca: c, client_certificate: yes}"), "tls.client_certificate: `yes` is not known here; write optional or required (line 2)".to_owned()),
         (&with("upstream_tls: {certificate: c}"), "upstream_tls.key: is missing; a certificate needs its key".to_owned()),
         (&with("upstream_tls: {key: k}"), "upstream_tls.certificate: is missing; a key needs its certificate".to_owned()),

@@ -85,6 +85,12 @@ impl Check<'_> {
                 "needs tls.ca, which says whose certificates clients may show; name the PEM file",
             );
         }
+        if is_required == Some(true) && client != Client::Required {
+            return together(
+                "tls.client_certificate",
+                "is required, but clients without TLS, who show none, are let in; write client: required too",
+            );
+        }
         Ok(Some(ClientTls {
             is_required: client == Client::Required,
             certificate,
