@@ -106,6 +106,22 @@ async fn a_certificate_is_replaced_unless_the_new_one_is_unusable() {
     assert!(is_shown(&second).await && !is_shown(&first).await);
 }
 
+/// `openssl x509 -req` makes such certificates. They are not verified, so they can only be taken unseen.
+#[tokio::test]
+async fn a_certificate_of_version_1_is_taken_where_none_is_verified() {
+    let pem = include_bytes!("version_1.pem");
+    let chain = certificates("certificate", pem).unwrap();
+    let key = PrivateKeyDer::from_pem_slice(pem).unwrap();
+    let key = provider().key_provider.load_private_key(key).unwrap();
+    // Made of its parts, it is not read.
+    let shown = Arc::new(ShownCertificate::of(CertifiedKey::new(chain, key)));
+    let unseen = connected(Arc::clone(&shown), Verification::None, None).await;
+    assert!(unseen.is_ok(), "{:?}", unseen.err());
+    let [.., authority] = signed("localhost");
+    let verification = Verification::Authority(authorities(&authority).unwrap());
+    assert!(connected(shown, verification, None).await.is_err());
+}
+
 /// A certificate that an authority of its own has signed, its key, and that authority.
 fn signed(name: &str) -> [Vec<u8>; 3] {
     let mut params = rcgen::CertificateParams::default();
