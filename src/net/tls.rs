@@ -137,11 +137,10 @@ pub enum Verification {
 }
 
 impl Verification {
-    /// Whether the certificate matters. If it does not, neither does the signature that is made with its key: anybody
-    /// has some certificate and its key. Nor is it read: MySQL's clients take certificates of X.509 version 1, which
-    /// rustls cannot read.
-    fn is_done(&self) -> bool {
-        !matches!(self, Self::None)
+    /// Whether any certificate will do. Then the signature that its key has made proves nothing either, and the
+    /// certificate need not be read: rustls cannot read X.509 version 1, which MySQL's clients accept.
+    fn is_none(&self) -> bool {
+        matches!(self, Self::None)
     }
 }
 
@@ -388,7 +387,7 @@ impl ServerCertVerifier for UpstreamVerifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if !self.verification.is_done() {
+        if self.verification.is_none() {
             return Ok(HandshakeSignatureValid::assertion());
         }
         let algorithms = &self.provider.signature_verification_algorithms;
@@ -401,7 +400,7 @@ impl ServerCertVerifier for UpstreamVerifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        if !self.verification.is_done() {
+        if self.verification.is_none() {
             return Ok(HandshakeSignatureValid::assertion());
         }
         let algorithms = &self.provider.signature_verification_algorithms;

@@ -193,7 +193,7 @@ impl<'a, 's> Handshake<'a, 's> {
     }
 
     /// Refuses a client without the TLS or the certificate that the setup requires. Servers look at the password first.
-    /// Here the server is not told of the client, which so is never asked for a password that others could read.
+    /// Here the server does not hear of the client, so nobody asks it for a password that others could read.
     fn admit(&self, mariadb: bool) -> Result<(), ConnectError> {
         let Some(offered) = &self.setup.client_tls else {
             return Ok(());
