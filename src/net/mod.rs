@@ -10,11 +10,13 @@ mod packet_stream;
 pub mod proxy_protocol;
 mod route;
 pub mod tls;
+mod transport;
 
 pub use compressed::{Algorithm, Role};
 pub use cut::{Cut, Cuttable};
 pub use dial::dial;
 pub use options::prepare;
 pub use origin::Origin;
-pub use packet_stream::{PacketStream, ReadError, Transport};
+pub use packet_stream::{PacketStream, ReadError};
 pub use route::Route;
+pub use transport::Transport;

@@ -8,17 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, ReadBuf};
 use zeroize::Zeroize;
 
 use super::buffer;
 use super::compressed::{Algorithm, Compressed, Role};
+use super::transport::Transport;
 use crate::wire::packet::{HEADER_LENGTH, Header};
-
-/// The byte stream below a packet stream.
-pub trait Transport: AsyncRead + AsyncWrite + Unpin + Send {}
-
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Transport for T {}
 
 /// Why a packet could not be read.
 #[derive(Debug, thiserror::Error)]

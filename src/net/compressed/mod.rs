@@ -24,7 +24,7 @@ pub use sequence::Role;
 use sequence::Sequence;
 
 use super::buffer;
-use super::packet_stream::Transport;
+use super::transport::Transport;
 
 /// Length in bytes of a compressed packet's header.
 const OUTER_HEADER_LENGTH: usize = 7;

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::admission::Place;
 use super::bridge::{Bridge, Sides};
-use super::connected::Login;
 use super::error::ConnectError;
 use super::exchange::{Compression, Exchange, Verdict};
 use super::handshake::turn_away;
 use super::leave::{Stage, leave};
+use super::login::Login;
 use super::password::PasswordKey;
 use super::peer::{Patience, Peer};
 use crate::config::Address;

@@ -9,12 +9,12 @@ use super::admission::Place;
 use super::change_user::Reauthentication;
 use super::error::ConnectError;
 use super::handshake::{Entry, Handshake, turn_away};
+use super::login::Login;
 use super::peer::Peer;
 use super::setup::ConnectSetup;
 use crate::config::Address;
 use crate::net::proxy_protocol::{HeaderError, header, read_header};
 use crate::net::{Origin, PacketStream, Transport, dial};
-use crate::wire::handshake::Attributes;
 
 /// A logged-in client and its upstream connection. Both sides are ready for the next command.
 pub struct Connected {
@@ -23,7 +23,7 @@ pub struct Connected {
     /// MySQL's side.
     pub upstream: PacketStream,
     /// The capabilities that both sides have agreed on, with MariaDB's own in the upper half. They are the same for
-    /// both sides except SSL, which describes the client's side.
+    /// both sides except SSL and compression, which describe the client's side.
     pub capabilities: u64,
     /// The capabilities that the server offered, before any were masked.
     pub server_capabilities: u64,
@@ -41,21 +41,6 @@ pub struct Connected {
     pub place: Place,
     /// Where it has connected from.
     pub origin: Origin,
-}
-
-/// The account that is logged in, and the initial state of its session. COM_CHANGE_USER replaces it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Login {
-    /// The account name that the client gave.
-    pub user: Vec<u8>,
-    /// The default schema that the session starts with.
-    pub schema: Option<Vec<u8>>,
-    /// Collation of the connection. A login carries only the lower eight bits of it.
-    pub collation: u16,
-    /// The connection attributes.
-    pub attributes: Attributes,
-    /// Status flags of the OK packet.
-    pub status: u16,
 }
 
 /// Connects an accepted client: dials the upstream and relays the handshake. On failure, the client has been sent the

@@ -22,6 +22,7 @@ mod error;
 mod exchange;
 mod handshake;
 mod leave;
+mod login;
 mod password;
 mod peer;
 mod setup;
@@ -32,8 +33,9 @@ mod tests;
 
 pub use admission::{Admission, Full, Place};
 pub use change_user::{ChangeUserOutcome, Reauthentication, change_user};
-pub use connected::{Connected, Login, connect, relay};
+pub use connected::{Connected, connect, relay};
 pub use error::ConnectError;
+pub use login::Login;
 pub use password::{PasswordError, PasswordKey};
 pub use setup::{ConnectSetup, OfferedTls, UpstreamTls};
 

@@ -36,7 +36,7 @@ use crate::net::PacketStream;
 pub(crate) struct Link {
     pub client: PacketStream,
     pub upstream: PacketStream,
-    /// Capabilities as negotiated; the same on both sides except for TLS.
+    /// Capabilities as negotiated; the same on both sides except for TLS and compression.
     pub capabilities: u64,
     /// Where the time of the current command goes.
     pub timing: Timing,
