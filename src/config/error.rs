@@ -126,6 +126,24 @@ pub enum Problem {
         /// As written.
         value: String,
     },
+    /// Not a size.
+    #[error("{value} is not a size; write a whole number with its unit: 64KiB, 4MiB or 1GiB")]
+    Size {
+        /// As written.
+        value: String,
+    },
+    /// A size outside its range.
+    #[error("{value} is too {which}; choose a size from {low} to {high}")]
+    SizeRange {
+        /// As written.
+        value: String,
+        /// `small` or `large`.
+        which: &'static str,
+        /// Smallest.
+        low: &'static str,
+        /// Largest.
+        high: &'static str,
+    },
     /// A duration outside its range.
     #[error("{value} is too {which}; choose a duration from {low} to {high}")]
     DurationRange {

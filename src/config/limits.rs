@@ -1,14 +1,14 @@
-//! Durations and numbers within their ranges.
+//! Durations, sizes and numbers within their ranges.
 
 use std::time::Duration;
 
 use super::check::Text;
 use super::error::Problem;
 
-/// A range of durations, with the words for its ends.
-pub(crate) struct Range {
-    pub(crate) low: (Duration, &'static str),
-    pub(crate) high: (Duration, &'static str),
+/// A range of durations, or of sizes in bytes, with the words for its ends.
+pub(crate) struct Range<T = Duration> {
+    pub(crate) low: (T, &'static str),
+    pub(crate) high: (T, &'static str),
 }
 
 impl Range {
@@ -47,6 +47,36 @@ fn parse(text: &str) -> Option<Duration> {
         _ => return None,
     };
     number.checked_mul(milliseconds).map(Duration::from_millis)
+}
+
+/// `64KiB`, `4MiB`, `1GiB`, within `range`.
+pub(super) fn size(text: &Text, range: &Range<u64>) -> Result<u64, Problem> {
+    let parsed = parse_size(&text.value).ok_or_else(|| Problem::Size {
+        value: text.to_string(),
+    })?;
+    let which = match parsed {
+        parsed if parsed < range.low.0 => "small",
+        parsed if parsed > range.high.0 => "large",
+        parsed => return Ok(parsed),
+    };
+    Err(Problem::SizeRange {
+        value: text.to_string(),
+        which,
+        low: range.low.1,
+        high: range.high.1,
+    })
+}
+
+fn parse_size(text: &str) -> Option<u64> {
+    let unit = text.find(|c: char| !c.is_ascii_digit())?;
+    let number: u64 = text[..unit].parse().ok()?;
+    let bytes = match text[unit..].trim_start() {
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return None,
+    };
+    number.checked_mul(bytes)
 }
 
 /// A whole number from `low` to `high`.
@@ -117,6 +147,37 @@ mod tests {
         ] {
             let problem = duration(&Text::plain(text), &RANGE).unwrap_err();
             assert_eq!(problem.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn sizes_have_a_unit_and_stay_in_their_range() {
+        let range = Range {
+            low: (1 << 16, "64KiB"),
+            high: (1 << 30, "1GiB"),
+        };
+        let size = |text: &str| size(&Text::plain(text), &range).map_err(|it| it.to_string());
+        for (text, expected) in [("64KiB", 65_536), ("4MiB", 4 << 20), ("1 GiB", 1 << 30)] {
+            assert_eq!(size(text), Ok(expected), "{text}");
+        }
+        for text in [
+            "",
+            "4",
+            "MiB",
+            "4M",
+            "4MB",
+            "-1MiB",
+            "1.5MiB",
+            "99999999999GiB",
+        ] {
+            let expected = format!(
+                "`{text}` is not a size; write a whole number with its unit: 64KiB, 4MiB or 1GiB"
+            );
+            assert_eq!(size(text), Err(expected));
+        }
+        for (text, which) in [("63KiB", "small"), ("1025MiB", "large")] {
+            let expected = format!("`{text}` is too {which}; choose a size from 64KiB to 1GiB");
+            assert_eq!(size(text), Err(expected));
         }
     }
 

@@ -13,6 +13,7 @@ mod environment;
 mod error;
 mod files;
 mod limits;
+mod memory;
 mod names;
 mod near;
 mod proxy_protocol;
@@ -34,6 +35,7 @@ pub use connections::{Connections, Reserved};
 pub(crate) use error::line_suffix;
 pub use error::{Error, Place, Problem};
 pub(crate) use limits::Range as DurationRange;
+pub use memory::Memory;
 pub use names::{SlotTable, TableName};
 pub(crate) use near::did_you_mean;
 pub use proxy_protocol::ProxyProtocol;
@@ -77,6 +79,8 @@ pub struct Config {
     pub drain_timeout: Duration,
     /// How many clients there may be at the same time.
     pub connections: Connections,
+    /// How much is kept of texts.
+    pub memory: Memory,
     /// Sessions that are not rewritten.
     pub bypass: Bypass,
     /// The rules, in the order of the file; those that are off too.

@@ -36,6 +36,7 @@ pub(super) struct RawConfig {
     pub(super) max_address_connections: Option<Scalar>,
     pub(super) max_logins: Option<Scalar>,
     pub(super) reserved_connections: Option<RawReserved>,
+    pub(super) memory: Option<RawMemory>,
     pub(super) bypass: Option<RawBypass>,
     pub(super) counters: Option<Vec<Spanned<RawRule>>>,
 }
@@ -95,6 +96,15 @@ pub(super) struct RawProxyProtocol {
 pub(super) struct RawReserved {
     pub(super) connections: Option<Scalar>,
     pub(super) users: Option<Vec<Scalar>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a mapping of sizes")]
+pub(super) struct RawMemory {
+    pub(super) statement: Option<Scalar>,
+    pub(super) prepared_statements: Option<Scalar>,
+    pub(super) prepared_queries: Option<Scalar>,
+    pub(super) plan_cache: Option<Scalar>,
 }
 
 #[derive(Debug, Default, Deserialize)]

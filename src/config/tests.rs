@@ -53,6 +53,7 @@ fn only_upstream_and_counters_are_required() {
     assert_eq!(config.connections.most_of_user, None);
     assert_eq!(config.connections.most_of_address, None);
     assert_eq!(config.connections.idle_timeout, None);
+    assert_eq!(config.memory, Memory::default());
     assert_eq!(config.connections.most_for(b"anna"), 10_000);
     assert!(config.bypass.covers("anna", Some("/usr/bin/mysqldump")));
     let [rule] = &config.rules[..] else {
@@ -108,6 +109,7 @@ fn everything_can_be_said() {
          upstream_tls: {mode: disabled}\nupstream_compression: zstd\nslot_table: '{table}_s'\nhandshake_timeout: 500ms\ndrain_timeout: 0s\nidle_timeout: 15m\nmax_connections: 5\n\
          max_user_connections: 3\nmax_address_connections: 4\nmax_logins: 2\n\
          reserved_connections: {connections: 1, users: [dba]}\n\
+         memory: {statement: 1MiB, prepared_statements: 64KiB, prepared_queries: 1GiB, plan_cache: 2MiB}\n\
          bypass: {users: [backup], programs: [my-tool]}\n\
          counters:\n- table: shop.posts\n  columns: [views, likes]\n  touch: [updated_at]\n  slots: ${SLOTS}\n  \
          mode: observe\n  rollup: 2m\n- table: shop.hits\n  columns: [n]\n  slot_table: side.hits_n\n",
@@ -149,6 +151,15 @@ fn everything_can_be_said() {
     );
     assert_eq!(config.connections.most_for(b"anna"), 4);
     assert_eq!(config.connections.most_for(b"dba"), 5);
+    assert_eq!(
+        config.memory,
+        Memory {
+            statement: 1 << 20,
+            prepared_statements: 64 << 10,
+            prepared_queries: 1 << 30,
+            plan_cache: 2 << 20,
+        }
+    );
     assert_eq!(config.bypass.users, ["backup"]);
     assert_eq!(config.bypass.programs, ["my-tool"]);
     let [posts, hits] = &config.rules[..] else {

@@ -14,7 +14,7 @@ use zeroize::Zeroize;
 use super::buffer;
 use super::compressed::{Algorithm, Compressed, Role};
 use super::transport::Transport;
-use crate::wire::packet::{HEADER_LENGTH, Header};
+use crate::wire::packet::{HEADER_LENGTH, Header, MAX_PAYLOAD};
 
 /// Why a packet could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -68,9 +68,12 @@ impl PacketStream {
     /// Size of the read buffer, in bytes, while more arrives than fits into [`PacketStream::BUFFER`].
     pub const LARGE_BUFFER: usize = buffer::LARGE;
 
-    /// Size of the largest packet that may be examined in place, in bytes. The buffer grows to hold it and shrinks
+    /// Size of the largest packet that is usually examined in place, in bytes. The buffer grows to hold it and shrinks
     /// afterwards.
-    pub const LARGEST_PEEK: usize = 1024 * 1024;
+    pub const USUAL_PEEK: usize = 1024 * 1024;
+
+    /// Size of the largest packet that may be examined in place, in bytes.
+    pub const LARGEST_PEEK: usize = HEADER_LENGTH + MAX_PAYLOAD;
 
     /// Maximum duration of [`PacketStream::lingering_close`], and of any other way to close a connection.
     pub const LINGER: Duration = Duration::from_secs(1);

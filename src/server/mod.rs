@@ -129,7 +129,12 @@ impl Server {
         let setup = Arc::new(setup);
         let workers = Workers::start().map_err(|source| Error::Threads { source })?;
         let (requests, refreshes) = mpsc::channel(16);
-        let shared = Arc::new(Shared::new(catalog, requests, control.clone()));
+        let shared = Arc::new(Shared::new(
+            catalog,
+            config.load().memory.plan_cache,
+            requests,
+            control.clone(),
+        ));
         let node = Node::claim(&control).await;
         let node = node.inspect_err(|why| node::warn_of_none(why)).ok();
         if let Some(node) = &node {

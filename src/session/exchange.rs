@@ -316,6 +316,23 @@ impl Session {
 
     /// Buffers the whole command at the front. Returns false if it is too long for that.
     pub(crate) async fn buffer_command(&mut self) -> Result<bool, Error> {
+        self.buffer_up_to(PacketStream::USUAL_PEEK).await
+    }
+
+    /// Buffers the whole command at the front, which is a statement's text. Returns false if it is too long for that,
+    /// by the rules file. Such a text is longer than a command that is all values: what it names shows only in the
+    /// whole of it.
+    pub(crate) async fn buffer_statement(&mut self) -> Result<bool, Error> {
+        if self.buffer_command().await? {
+            return Ok(true);
+        }
+        let most = usize::try_from(self.place.memory().statement).unwrap_or(usize::MAX);
+        self.buffer_up_to(most.min(PacketStream::LARGEST_PEEK))
+            .await
+    }
+
+    /// Buffers the whole command at the front if that is one packet of at most so many bytes.
+    async fn buffer_up_to(&mut self, most: usize) -> Result<bool, Error> {
         let header = self
             .link
             .client
@@ -323,7 +340,7 @@ impl Session {
             .await
             .map_err(Error::Client)?;
         let length = header.packet_length();
-        if length > PacketStream::LARGEST_PEEK {
+        if length > most || header.is_continued() {
             return Ok(false);
         }
         let filled = self.link.client.fill_to(length).await;

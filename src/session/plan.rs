@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use memchr::memchr;
 
+use crate::catalog::HotTable;
 use crate::session::Session;
 use crate::session::error::Error;
 use crate::session::shared::hot_tables::Known;
@@ -111,14 +112,12 @@ impl Session {
         let folds = catalog.tables.iter().filter(|table| {
             names(text, &table.name) || (takes_rows && names_one_above(text, table))
         });
-        let consistent_read = match kind.is_write() || kind == Kind::Ddl {
-            true => ConsistentRead::No,
-            false => ConsistentRead::Possibly,
-        };
-        Fold {
-            consistent_read,
-            ..Fold::new(folds.map(FoldTable::whole).collect(), Reason::TooLong)
-        }
+        too_long(kind, folds)
+    }
+
+    /// A fold of all hot tables, for a statement of this kind of which only the beginning is read.
+    pub(crate) fn fold_of_all(&self, kind: Kind) -> Fold {
+        too_long(kind, self.catalog().tables.iter())
     }
 
     /// The plan of a text or of its shape, made now if it is not kept. `None` if the session's state decides.
@@ -165,5 +164,17 @@ impl Session {
             true => Plan::Fold(Box::new(Fold::of_whole_tables(&plan, Reason::SqlExecute))),
             false => plan,
         }))
+    }
+}
+
+/// A fold of these tables, for a statement of this kind that is too long.
+fn too_long<'a>(kind: Kind, tables: impl Iterator<Item = &'a Arc<HotTable>>) -> Fold {
+    let folds = tables.map(FoldTable::whole).collect();
+    Fold {
+        consistent_read: match kind.is_write() || kind == Kind::Ddl {
+            true => ConsistentRead::No,
+            false => ConsistentRead::Possibly,
+        },
+        ..Fold::new(folds, Reason::TooLong)
     }
 }

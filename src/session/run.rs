@@ -28,8 +28,8 @@ use crate::wire::{capability, command, reply};
 /// A session in the command phase.
 ///
 /// Memory: while bytes are in flight, two read buffers of up to [`PacketStream::LARGE_BUFFER`] and the current
-/// statement (up to [`PacketStream::LARGEST_PEEK`]); permanently, up to 4 MiB of prepared statements that concern hot
-/// tables, and the column definitions of some rewritten reads.
+/// statement; permanently, prepared statements that concern hot tables (both as far as [`Place::memory`] says), and
+/// the column definitions of some rewritten reads.
 pub struct Session {
     pub(crate) link: Link,
     pub(crate) shared: Arc<Shared>,
@@ -54,7 +54,8 @@ pub struct Session {
     pub(crate) parts: bool,
     /// What COM_CHANGE_USER needs to know about the login.
     reauthentication: Reauthentication,
-    place: Place,
+    /// Among the clients, and what the rules file lets them have.
+    pub(crate) place: Place,
     bypass: Bypass,
     /// What operators see of the session.
     pub(crate) entry: Entry,

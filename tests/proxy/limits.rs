@@ -22,6 +22,7 @@ on_both![
     a_reload_makes_room,
     whoever_is_idle_for_too_long_is_told_as_by_the_server,
     more_text_than_a_session_remembers_is_exact,
+    a_hot_table_is_seen_however_late_it_is_named,
 ];
 
 const TABLE: &str =
@@ -177,13 +178,14 @@ async fn those_that_say_nothing_keep_nobody_out(flavour: Flavour) {
     login_in_the_end(to, schema, "bob").await;
 }
 
-/// Four megabytes of prepared statements are remembered; further long ones fold, as any does that is too long.
+/// Two megabytes of prepared statements are remembered; further long ones fold, as any does that is too long.
 async fn more_text_than_a_session_remembers_is_exact(flavour: Flavour) {
     const STATEMENTS: usize = 300;
     let schema = "cs_limits_texts";
     let server = &twin(flavour).plain;
     people(server, schema).await;
-    let proxy = Proxy::start(server, &rules("", schema));
+    let limits = "memory: {prepared_statements: 2MiB}";
+    let proxy = Proxy::start(server, &rules(limits, schema));
     let mut client = connect(&proxy.address, Some(schema)).await;
     let comment = "x".repeat(15_000);
     let mut ids = Vec::new();
@@ -198,9 +200,60 @@ async fn more_text_than_a_session_remembers_is_exact(flavour: Flavour) {
     let views = number(&mut client, "SELECT views FROM posts WHERE id = 1").await;
     assert_eq!(views, STATEMENTS as i64);
     let folded = proxy.counted("folded:too-long");
-    let remembered = 4 * 1024 * 1024 / add.len();
+    let remembered = 2 * 1024 * 1024 / add.len();
     assert_eq!(folded, (STATEMENTS - remembered) as u64);
     assert_eq!(proxy.counted("slotted") + folded, STATEMENTS as u64);
+}
+
+/// A text that is read whole, and one that is longer than that: all hot tables are folded for it.
+async fn a_hot_table_is_seen_however_late_it_is_named(flavour: Flavour) {
+    const LENGTH: usize = 3 * 512 * 1024;
+    let schema = "cs_limits_late";
+    let server = &twin(flavour).plain;
+    people(server, schema).await;
+    let padding = "x".repeat(LENGTH);
+    for (limits, is_read) in [("", true), ("memory: {statement: 1MiB}", false)] {
+        let rules = rules(limits, schema).replace("[views]", "[views], rest: never");
+        let proxy = Proxy::start(server, &rules);
+        let mut client = connect(&proxy.address, Some(schema)).await;
+        let mut views = 0;
+        let mut increment = async |client: &mut Driver| {
+            run(client, "UPDATE posts SET views = views + 1 WHERE id = 1").await;
+            views += 1;
+            views
+        };
+        let query = format!("SELECT /* {padding} */ views FROM posts WHERE id = 1");
+        let expected = increment(&mut client).await;
+        let now = number(&mut client, &query).await;
+        assert_eq!(now, i64::from(expected), "{limits}");
+
+        let expected = increment(&mut client).await;
+        let id = prepare(&mut client, &query).await;
+        client.send_raw(&execute(id)).await.expect("sent");
+        let answer = client.packets(ResponseKind::Rows).await.expect("rows");
+        // The row: a header, no NULL, and int<4>.
+        let row = [&[0, 0], &i32::to_le_bytes(expected)[..]].concat();
+        assert!(
+            answer.iter().any(|packet| packet.payload == row),
+            "{limits}: {answer:?}"
+        );
+
+        increment(&mut client).await;
+        run(
+            &mut client,
+            &format!("UPDATE /* {padding} */ posts SET views = 100 WHERE id = 1"),
+        )
+        .await;
+        let now = number(&mut client, "SELECT views FROM posts WHERE id = 1").await;
+        assert_eq!(now, 100, "{limits}");
+        run(&mut client, "UPDATE posts SET views = 0 WHERE id = 1").await;
+
+        // One that names no hot table passes, if that can be told.
+        let folded = proxy.counted("folded:too-long");
+        run(&mut client, &format!("DO LENGTH('{padding}')")).await;
+        let more = proxy.counted("folded:too-long") - folded;
+        assert_eq!(more, u64::from(!is_read), "{limits}");
+    }
 }
 
 /// A whole COM_STMT_EXECUTE packet, without parameters.

@@ -3,6 +3,7 @@
 mod admin;
 mod adopted;
 mod connections;
+mod memory;
 mod rules;
 mod settings;
 mod tls;

@@ -107,6 +107,7 @@ pub(in crate::config) fn config(
             })?
             .unwrap_or(Duration::from_secs(10)),
         connections,
+        memory: check.memory(raw.memory.unwrap_or_default())?,
         bypass: check.bypass(raw.bypass.unwrap_or_default())?,
         rules: rules::rules(raw.counters, environment, &slot_table)?,
         upstream,

@@ -71,6 +71,7 @@ impl Keeper {
         for standing in &mut self.standings {
             standing.needs.replica = self.is_replica;
         }
+        self.shared.resize_plan_cache(config.memory.plan_cache);
         self.config.store(Arc::new(config));
         // A drain that is under way goes on.
         self.see_drains().await;
@@ -103,6 +104,7 @@ impl Keeper {
             bypass: new.bypass,
             drain_timeout: new.drain_timeout,
             connections: new.connections,
+            memory: new.memory,
             slot_table: new.slot_table,
             ..Config::clone(&old)
         }
@@ -191,6 +193,7 @@ fn need_a_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         proxy_protocol,
         handshake_timeout,
         connections: _,
+        memory: _,
         slot_table: _,
         drain_timeout: _,
         bypass: _,

@@ -61,7 +61,7 @@ impl Session {
     async fn types_in_bulk(&mut self, statement: &Statement) -> Result<Types, Error> {
         let header = self.link.client.peek_header().await;
         let length = header.map_err(Error::Client)?.packet_length();
-        let length = length.min(PacketStream::LARGEST_PEEK);
+        let length = length.min(PacketStream::USUAL_PEEK);
         let filled = self.link.client.fill_to(length).await;
         filled.map_err(Error::Client)?;
         let payload = &self.link.client.buffered()[HEADER_LENGTH..length];

@@ -29,20 +29,13 @@ use crate::wire::response::{PacketKind, PrepareOk, ResponseKind, ResponseTracker
 /// MariaDB: the id that stands for the statement prepared last.
 const LAST_PREPARED: u32 = u32::MAX;
 
-/// The most text of prepared statements that a session remembers for one more write, in bytes. There may be as many
-/// statements as the server's `max_prepared_stmt_count` says, and each may have a megabyte.
-const MOST_TEXT: usize = 4 * 1024 * 1024;
-
-/// The same for one more query. Without its text, it could not be answered after a snapshot.
-const MOST_TEXT_FOR_QUERIES: usize = 64 * 1024 * 1024;
-
 /// Texts up to this are not counted, in bytes.
 const SHORT_TEXT: usize = 1024;
 
 impl Session {
     /// Handles COM_STMT_PREPARE.
     pub(crate) async fn prepare(&mut self) -> Result<(), Error> {
-        if !self.buffer_command().await? {
+        if !self.buffer_statement().await? {
             return self.prepare_long().await;
         }
         let payload = self.command_payload();
@@ -139,16 +132,19 @@ impl Session {
         Ok(())
     }
 
-    /// Whether there is room for the text of one more prepared statement. Statements that are prepared beyond it fold
-    /// the hot tables that they name, whenever they are executed.
+    /// Whether there is room for the text of one more prepared statement: there may be as many as the server's
+    /// `max_prepared_stmt_count` says, and each may have megabytes. Those that are prepared beyond it fold the hot
+    /// tables that they name, whenever they are executed. There is more room for queries, which could not be answered
+    /// after a snapshot then.
     fn may_remember(&self, text: &[u8], kind: Kind) -> bool {
+        let memory = self.place.memory();
         let most = match kind.is_write() {
-            true => MOST_TEXT,
-            false => MOST_TEXT_FOR_QUERIES,
+            true => memory.prepared_statements,
+            false => memory.prepared_queries,
         };
         let is_short = text.len() <= SHORT_TEXT;
         let texts = || self.state.statements.values().map(|it| it.text.len());
-        is_short || texts().sum::<usize>() + text.len() <= most
+        is_short || (texts().sum::<usize>() + text.len()) as u64 <= most
     }
 
     /// Forwards the response to COM_STMT_PREPARE of a statement of which only the traffic report remembers anything.
@@ -167,14 +163,14 @@ impl Session {
         Ok(Some(ok.statement_id))
     }
 
-    /// Prepares a statement of over a megabyte: every execution folds the hot tables that its head names.
+    /// Prepares a statement that is too long to be read: every execution folds all hot tables.
     async fn prepare_long(&mut self) -> Result<(), Error> {
         self.buffer_head().await?;
         let head = &self.link.client.buffered()[HEADER_LENGTH + 1..];
         let kind = kind_of(head);
-        let fold = match self.is_hot(head, kind) {
-            true => self.fold_of_named(head),
-            false => Fold::new(Vec::new(), Reason::NotHot),
+        let fold = match self.state.mode.bypass {
+            true => Fold::new(Vec::new(), Reason::NotHot),
+            false => self.fold_of_all(kind),
         };
         let clears = self.clears_when_prepared(head, kind);
         let now = Arc::clone(&self.hot.prepared_under);
@@ -377,7 +373,7 @@ impl Session {
             .peek_header()
             .await
             .map_err(Error::Client)?;
-        let length = header.packet_length().min(PacketStream::LARGEST_PEEK);
+        let length = header.packet_length().min(PacketStream::USUAL_PEEK);
         self.link
             .client
             .fill_to(length)

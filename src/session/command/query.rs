@@ -25,7 +25,7 @@ impl Session {
     /// Handles COM_QUERY.
     pub(crate) async fn query(&mut self) -> Result<(), Error> {
         let capabilities = self.link.capabilities;
-        if !self.buffer_command().await? {
+        if !self.buffer_statement().await? {
             return Box::pin(self.long_query()).await;
         }
         let payload = self.command_payload();
@@ -111,31 +111,19 @@ impl Session {
         }
     }
 
-    /// Handles a statement of over a megabyte: its head shows what it is about. An INSERT into a cold table passes.
+    /// Handles a statement that is too long to be read: all hot tables are folded for it, whatever it names.
     async fn long_query(&mut self) -> Result<(), Error> {
         self.state.diagnostics = None;
         self.buffer_head().await?;
         let head = &self.link.client.buffered()[HEADER_LENGTH..];
         let text = statement_text(head, self.link.capabilities).unwrap_or_default();
         let kind = kind_of(text);
-        if !self.is_hot(text, kind) {
+        if self.state.mode.bypass || self.catalog().tables.is_empty() {
             return self.pass_statement(kind, Reason::NotHot).await;
         }
         // The fold goes by them.
         self.variables().await?;
-        let header = self.link.client.peek_header().await;
-        let header = header.map_err(Error::Client)?;
-        let may_be_query = !kind.is_write() && kind != Kind::Ddl;
-        if may_be_query && !header.is_continued() && self.queries_see_a_snapshot() {
-            // What it may see depends on its end: a locking clause would stand there.
-            let mut payload = Vec::new();
-            let read = self.link.client.read_payload(&mut payload, header.length);
-            read.await.map_err(Error::Client)?;
-            return self.hot_query(payload, None).await;
-        }
-        let head = &self.link.client.buffered()[HEADER_LENGTH..];
-        let text = statement_text(head, self.link.capabilities).unwrap_or_default();
-        let fold = self.fold_of_named(text);
+        let fold = self.fold_of_all(kind);
         self.before(kind);
         let context = ReplyContext::single(ResponseKind::Results);
         let done = self

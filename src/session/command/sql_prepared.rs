@@ -115,10 +115,11 @@ impl Session {
     ) -> Result<Replied, Error> {
         self.count(Reason::SqlPrepare);
         let done = self.run_original(original, context).await?;
+        let most = self.place.memory().prepared_statements;
         let known = &mut self.state.sql_prepared;
         match name {
             None => known.lose_sight(),
-            Some(name) if !done.failed => known.insert(name, prepared),
+            Some(name) if !done.failed => known.insert(name, prepared, most),
             // The statement that had the name is gone: the server drops it before it reads the text. It still exists if
             // PREPARE itself was misspelt, or has not begun.
             Some(name) => {
@@ -128,7 +129,7 @@ impl Session {
                 let is_gone = self.state.last.error.is_some_and(has_begun)
                     && matches!(prepared, PreparedText::Text(_));
                 if known.remove(&name) && !is_gone {
-                    known.insert(name, PreparedText::Unread);
+                    known.insert(name, PreparedText::Unread, most);
                 }
             }
         }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 
-use crate::config::Config;
+use crate::config::{Config, Memory};
 use crate::net::Origin;
 
 /// Why a client is not let in.
@@ -195,6 +195,11 @@ impl Place {
     /// How long the client may send nothing between two commands, as the rules file has it at the moment.
     pub fn idle_timeout(&self) -> Option<Duration> {
         self.admission.config.load().connections.idle_timeout
+    }
+
+    /// How much the session may hold, as the rules file has it at the moment.
+    pub fn memory(&self) -> Memory {
+        self.admission.config.load().memory
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::plans::{KeptPlan, Plans};
 use crate::catalog::{Catalog, HotTable};
+use crate::config::Memory;
 use crate::metrics::{Metrics, TableCounts};
 use crate::sql::plan::{Plan, SessionVariables};
 use crate::sql::{self, Prefilter, Shape};
@@ -37,15 +38,17 @@ pub struct PreparedUnder;
 impl Hot {
     /// Makes them with an empty plan cache, and metrics of their own.
     pub fn new(catalog: Catalog) -> Self {
-        Self::in_force(catalog, Vec::new(), 0, &Arc::default())
+        let plans = Memory::default().plan_cache;
+        Self::in_force(catalog, Vec::new(), 0, plans, &Arc::default())
     }
 
     /// Makes them with an empty plan cache, and counts in `metrics`. `changing` are those of the catalog's tables
-    /// whose slots take nothing.
+    /// whose slots take nothing; the plans may take `plan_cache` bytes.
     pub(crate) fn in_force(
         catalog: Catalog,
         changing: Vec<Arc<HotTable>>,
         number: u64,
+        plan_cache: u64,
         metrics: &Arc<Metrics>,
     ) -> Self {
         let tables = catalog.tables.iter().chain(&catalog.without_slots);
@@ -55,7 +58,7 @@ impl Hot {
                 .map(|table| metrics.table(&table.schema, &table.name))
                 .collect(),
             catalog: Arc::new(catalog),
-            plans: Plans::default(),
+            plans: Plans::holding(plan_cache),
             changing,
             number,
             prepared_under: Arc::new(PreparedUnder),
@@ -71,7 +74,8 @@ impl Hot {
             observed: Vec::new(),
             ..Catalog::clone(&self.catalog)
         };
-        Self::in_force(catalog, Vec::new(), self.number, &self.metrics)
+        let plan_cache = self.plans.capacity();
+        Self::in_force(catalog, Vec::new(), self.number, plan_cache, &self.metrics)
     }
 
     /// Whether the table's slots take nothing at the moment.

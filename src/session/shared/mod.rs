@@ -122,17 +122,18 @@ impl Listener for Shared {
 }
 
 impl Shared {
-    /// Makes what sessions share. `refresh` takes requests to read the catalog again; each is met by
-    /// [`Shared::replace`] and a signal.
+    /// Makes what sessions share. Plans may take `plan_cache` bytes. `refresh` takes requests to read the catalog
+    /// again; each is met by [`Shared::replace`] and a signal.
     pub fn new(
         catalog: Catalog,
+        plan_cache: u64,
         refresh: mpsc::Sender<oneshot::Sender<()>>,
         control: Control,
     ) -> Self {
         let metrics: Arc<Metrics> = Arc::default();
         let opener = Opener::new(control.clone(), Arc::clone(&metrics));
         Self {
-            hot: ArcSwap::from_pointee(Hot::in_force(catalog, Vec::new(), 0, &metrics)),
+            hot: ArcSwap::from_pointee(Hot::in_force(catalog, Vec::new(), 0, plan_cache, &metrics)),
             slots: Slots::default(),
             groups: Groups::default(),
             motion: Arc::default(),
@@ -242,6 +243,11 @@ impl Shared {
         self.hot.load_full()
     }
 
+    /// Lets plans, with the texts that they are for, take so many bytes.
+    pub fn resize_plan_cache(&self, bytes: u64) {
+        self.hot.load().plans.resize(bytes);
+    }
+
     /// Puts a new catalog in force, and tells all sessions. The slots of the tables in `changing` take nothing.
     pub fn replace(&self, catalog: Catalog, changing: Vec<Arc<HotTable>>) -> Replaced {
         let before = self.hot.load_full();
@@ -249,6 +255,7 @@ impl Shared {
             catalog,
             changing,
             before.number + 1,
+            before.plans.capacity(),
             &self.metrics,
         ));
         self.hot.store(hot);

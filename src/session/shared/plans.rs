@@ -9,9 +9,6 @@ use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 
 use crate::sql::plan::{Plan, SessionVariables};
 
-/// How much texts and plans may take together, in bytes, by estimate.
-const MOST_BYTES: u64 = 16 * 1024 * 1024;
-
 /// How many parts the cache is divided into, so that sessions do not wait for each other.
 const SHARDS: usize = 8;
 
@@ -76,14 +73,13 @@ impl Weighter<Key, Kept> for Bytes {
     }
 }
 
-impl Default for Plans {
-    fn default() -> Self {
-        Self::holding(MOST_BYTES, SHARDS)
-    }
-}
-
 impl Plans {
-    fn holding(bytes: u64, shards: usize) -> Self {
+    /// An empty cache. Texts and plans may take so many bytes together, by estimate.
+    pub(crate) fn holding(bytes: u64) -> Self {
+        Self::sharded(bytes, SHARDS)
+    }
+
+    fn sharded(bytes: u64, shards: usize) -> Self {
         let entries = usize::try_from(bytes).unwrap_or(usize::MAX) / USUAL_ENTRY;
         let options = OptionsBuilder::new()
             .shards(shards)
@@ -95,6 +91,16 @@ impl Plans {
         Self {
             cache: Cache::with_options(options, Bytes, hasher, DefaultLifecycle::default()),
         }
+    }
+
+    /// Lets texts and plans take so many bytes from now on; what is too much goes.
+    pub(crate) fn resize(&self, bytes: u64) {
+        self.cache.set_capacity(bytes);
+    }
+
+    /// How many bytes texts and plans may take.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.cache.capacity()
     }
 
     /// The plan kept for this text.
@@ -156,7 +162,7 @@ mod tests {
 
     #[test]
     fn a_plan_is_made_once_for_each_text_and_its_facts() {
-        let plans = Plans::default();
+        let plans = Plans::holding(1 << 20);
         assert!(plan(&plans, "SELECT 1"));
         assert!(!plan(&plans, "SELECT 1"));
         assert!(plan(&plans, "SELECT 2"));
@@ -175,7 +181,7 @@ mod tests {
     #[test]
     fn the_bound_is_in_bytes_and_what_is_asked_for_stays() {
         const BYTES: u64 = 256 * 1024;
-        let plans = Plans::holding(BYTES, 2);
+        let plans = Plans::sharded(BYTES, 2);
         let often = |number: usize| match number < 5_000 {
             true => "SELECT early",
             false => "SELECT late",
@@ -195,6 +201,10 @@ mod tests {
                 .is_some()
         });
         assert!(kept.count() < 1_000);
+        plans.resize(BYTES / 4);
+        assert!(plans.cache.weight() <= BYTES / 4);
+        assert_eq!(plans.capacity(), BYTES / 4);
+        plans.resize(BYTES);
         // The text is larger than a part of the cache.
         let long = "x".repeat(usize::try_from(BYTES).expect("small") / 2);
         assert!(plan(&plans, &long));

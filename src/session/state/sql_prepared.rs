@@ -6,9 +6,6 @@ use std::sync::Arc;
 use crate::sql::Kind;
 use crate::sql::plan::SessionVariables;
 
-/// How long the texts of a session's prepared statements may be together, in bytes.
-const MOST_TEXT: usize = 1024 * 1024;
-
 /// The statements that PREPARE has made in this session.
 #[derive(Debug, Default)]
 pub(crate) struct SqlPrepared {
@@ -60,11 +57,12 @@ impl SqlPrepared {
         removed.is_some()
     }
 
-    pub(crate) fn insert(&mut self, name: String, prepared: PreparedText) {
+    /// Remembers a statement, or its name alone if all texts would have more than `most` bytes with its own.
+    pub(crate) fn insert(&mut self, name: String, prepared: PreparedText, most: u64) {
         self.remove(&name);
         let mut prepared = prepared;
         if let PreparedText::Text(text) = &prepared {
-            match self.length + text.text.len() <= MOST_TEXT {
+            match (self.length + text.text.len()) as u64 <= most {
                 true => self.length += text.text.len(),
                 false => prepared = PreparedText::Unread,
             }

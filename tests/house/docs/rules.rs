@@ -48,6 +48,7 @@ fn every_key_says_its_default_and_whether_a_reload_applies_it() {
             "drain_timeout",
             "idle_timeout",
             "max_",
+            "memory",
             "reserved_connections",
         ];
         let reloads = reloads.iter().any(|one| key.name.starts_with(one));
@@ -91,7 +92,7 @@ fn required_keys_are_missed_and_no_other() {
 fn ranges_are_those_of_the_program() {
     let mut checked = 0;
     for key in keys() {
-        let is_measured = ["duration", "number"].contains(&&*key.kind);
+        let is_measured = ["duration", "number", "size"].contains(&&*key.kind);
         assert_eq!(key.range.is_some(), is_measured, "{}", key.name);
         let Some((low, high)) = key.range else {
             continue;
@@ -100,10 +101,18 @@ fn ranges_are_those_of_the_program() {
             let read = with(&[needed_by(&key.name), &[(&key.name, inside)]].concat());
             assert!(read.is_ok(), "{} {inside}: {read:?}", key.name);
         }
-        let outside = [amount(&low).checked_sub(1), amount(&high).checked_add(1)];
+        // Sizes have no unit below this.
+        let step = if key.kind == "size" { 1 << 10 } else { 1 };
+        let outside = [
+            amount(&low).checked_sub(step),
+            amount(&high).checked_add(step),
+        ];
         for outside in outside.into_iter().flatten() {
-            let unit = if key.kind == "duration" { "ms" } else { "" };
-            let text = format!("{outside}{unit}");
+            let text = match &*key.kind {
+                "duration" => format!("{outside}ms"),
+                "size" => format!("{}KiB", outside >> 10),
+                _ => outside.to_string(),
+            };
             let read = with(&[needed_by(&key.name), &[(&key.name, &text)]].concat());
             assert!(read.is_err(), "{} {text}", key.name);
         }
@@ -216,7 +225,7 @@ fn key(name: &str) -> Key {
     key
 }
 
-/// Milliseconds of a duration, or a number.
+/// Milliseconds of a duration, bytes of a size, or a number.
 fn amount(text: &str) -> u64 {
     let digits = text.trim_end_matches(|letter: char| letter.is_alphabetic());
     let unit = match &text[digits.len()..] {
@@ -224,6 +233,9 @@ fn amount(text: &str) -> u64 {
         "s" => 1_000,
         "m" => 60_000,
         "h" => 3_600_000,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
         other => panic!("{other} is no unit"),
     };
     digits.parse::<u64>().expect("a number") * unit

@@ -73,6 +73,7 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         handshake_timeout,
         drain_timeout,
         connections,
+        memory,
         bypass,
         rules: _,
     } = config;
@@ -162,6 +163,13 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
             "reserved_connections.users",
             connections.reserved.users.join(",").into(),
         ),
+        ("memory.statement", size(memory.statement)),
+        (
+            "memory.prepared_statements",
+            size(memory.prepared_statements),
+        ),
+        ("memory.prepared_queries", size(memory.prepared_queries)),
+        ("memory.plan_cache", size(memory.plan_cache)),
         ("bypass.users", bypass.users.join(",").into()),
         ("bypass.programs", bypass.programs.join(",").into()),
     ]
@@ -184,6 +192,15 @@ fn duration(duration: Duration) -> Value {
     match duration.subsec_millis() {
         0 => format!("{}s", duration.as_secs()).into(),
         _ => format!("{}ms", duration.as_millis()).into(),
+    }
+}
+
+/// As rules.yaml writes it.
+fn size(bytes: u64) -> Value {
+    let kib = bytes / 1024;
+    match kib % 1024 {
+        0 => format!("{}MiB", kib / 1024).into(),
+        _ => format!("{kib}KiB").into(),
     }
 }
 
