@@ -6,6 +6,7 @@ mod input;
 mod targets;
 mod transport;
 
+pub mod compressed;
 pub mod corpus;
 pub mod lexer;
 pub mod login;

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::{lexer, login, packets, planner, proxy_header, response_tracker, rules, shapes};
+use crate::{
+    compressed, lexer, login, packets, planner, proxy_header, response_tracker, rules, shapes,
+};
 
 /// A target.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +22,7 @@ pub struct Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     Target {
         name: "response_tracker",
         check: response_tracker::check,
@@ -41,6 +43,13 @@ pub const TARGETS: [Target; 8] = [
         executions: 4_000,
         seeds: |_| proxy_header::seeds(),
         words: &["PROXY ", "TCP4 ", "UNKNOWN", "\r\n", "::1 ", "127.0.0.1 "],
+    },
+    Target {
+        name: "compressed",
+        check: compressed::check,
+        executions: 8_000,
+        seeds: |_| compressed::seeds(),
+        words: &["\0", "x\u{1}", "\u{1}\0\0\0\0\0\0"],
     },
     Target {
         name: "login",

@@ -39,6 +39,7 @@ targets![
     response_tracker,
     packets,
     proxy_header,
+    compressed,
     login,
     lexer,
     planner,
