@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use rustls_pki_types::pem::{Error as PemError, PemObject};
-use rustls_pki_types::{CertificateDer, PrivateKeyDer, SubjectPublicKeyInfoDer};
+use rustls_pki_types::{
+    CertificateDer, CertificateRevocationListDer, PrivateKeyDer, SubjectPublicKeyInfoDer,
+};
 
 use super::error::{Error, Place, Problem};
 use super::{CertificateFiles, ClientCertificates, Config, Verify};
@@ -12,8 +14,12 @@ use super::{CertificateFiles, ClientCertificates, Config, Verify};
 pub(super) fn check(config: &Config) -> Result<(), Error> {
     if let Some(tls) = &config.tls {
         check_pair(["tls.certificate", "tls.key"], tls.certificate.as_ref())?;
-        if let Some(ClientCertificates { ca, .. }) = &tls.clients {
+        if let Some(ClientCertificates { ca, crl, .. }) = &tls.clients {
             check_certificates("tls.ca", ca)?;
+            if let Some(crl) = crl {
+                let list = CertificateRevocationListDer::from_pem_file(crl).map(drop);
+                refuse("tls.crl", crl, list)?;
+            }
         }
     }
     if let Some(Verify { ca, .. }) = config.upstream_tls.verify() {
@@ -62,6 +68,10 @@ fn refuse(field: &str, path: &Path, outcome: Result<(), PemError>) -> Result<(),
         (PemError::NoItemsFound, "upstream_tls.public_key") => (
             "holds no public key".to_owned(),
             "name the server's public_key.pem, which has PUBLIC KEY in it",
+        ),
+        (PemError::NoItemsFound, "tls.crl") => (
+            "holds no revocation list".to_owned(),
+            "name the PEM file that has X509 CRL in it",
         ),
         (PemError::NoItemsFound, _) => (
             "holds no certificate".to_owned(),

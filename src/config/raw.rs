@@ -67,6 +67,7 @@ pub(super) struct RawClientTls {
     pub(super) certificate: Option<Scalar>,
     pub(super) key: Option<Scalar>,
     pub(super) ca: Option<Scalar>,
+    pub(super) crl: Option<Scalar>,
     pub(super) client_certificate: Option<Scalar>,
 }
 

@@ -105,7 +105,7 @@ fn several_servers_may_be_named() {
 fn everything_can_be_said() {
     let config = parse(
         "listen: '[::1]:7000'\nupstream: unix:/run/mysqld.sock\nadmin: 127.0.0.1:6032\n\
-         admin_account: {user: ops, password: '${PASSWORD}'}\ncontrol: {user: proxy, password: '${PASSWORD}'}\ntls: {certificate: c.pem, key: k.pem, ca: ca.pem, client_certificate: required, client: required}\n\
+         admin_account: {user: ops, password: '${PASSWORD}'}\ncontrol: {user: proxy, password: '${PASSWORD}'}\ntls: {certificate: c.pem, key: k.pem, ca: ca.pem, crl: crl.pem, client_certificate: required, client: required}\n\
          upstream_tls: {mode: disabled}\nupstream_compression: zstd\nslot_table: '{table}_s'\nhandshake_timeout: 500ms\ndrain_timeout: 0s\nidle_timeout: 15m\nmax_connections: 5\n\
          max_user_connections: 3\nmax_address_connections: 4\nmax_logins: 2\n\
          reserved_connections: {connections: 1, users: [dba]}\n\
@@ -130,6 +130,7 @@ fn everything_can_be_said() {
         certificate: Some(files("c.pem", "k.pem")),
         clients: Some(ClientCertificates {
             ca: "ca.pem".into(),
+            crl: Some("crl.pem".into()),
             is_required: true,
         }),
     };
@@ -204,6 +205,7 @@ fn clients_may_show_certificates_and_need_not() {
     let config = parse(&with("tls: {ca: ca.pem}")).unwrap();
     let clients = ClientCertificates {
         ca: "ca.pem".into(),
+        crl: None,
         is_required: false,
     };
     let tls = config.tls.unwrap();
@@ -281,6 +283,7 @@ fn errors_name_rule_field_line_and_remedy() {
         (&with("tls: {client: disabled, ca: ca.pem}"), "tls.client: is disabled, but certificates of clients are asked for; delete the one or the other".to_owned()),
         (&with("tls: {client: optional}"), "tls.client: `optional` is not known here; write required or disabled, or leave it out (line 2)".to_owned()),
         (&with("tls: {client_certificate: required}"), "tls.client_certificate: needs tls.ca, which says whose certificates clients may show; name the PEM file".to_owned()),
+        (&with("tls: {crl: c}"), "tls.crl: needs tls.ca, whose authorities have revoked the certificates; name the PEM file".to_owned()),
         (&with("tls: {ca: c, client_certificate: required}"), "tls.client_certificate: is required, but clients without TLS, who show none, are let in; write client: required too".to_owned()),
         (&with("tls: {ca: c, client_certificate: yes}"), "tls.client_certificate: `yes` is not known here; write optional or required (line 2)".to_owned()),
         (&with("upstream_tls: {certificate: c}"), "upstream_tls.key: is missing; a certificate needs its key".to_owned()),
@@ -316,7 +319,7 @@ fn what_is_not_the_expected_yaml_is_explained() {
         ),
         (
             with("tls: {zzz: 1}"),
-            "`zzz` is not a setting here; write one of client, certificate, key, ca, client_certificate (line 2)",
+            "`zzz` is not a setting here; write one of client, certificate, key, ca, crl, client_certificate (line 2)",
         ),
         (
             with("upstream: db:2"),

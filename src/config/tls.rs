@@ -27,6 +27,8 @@ pub struct ClientTls {
 pub struct ClientCertificates {
     /// PEM file with the authorities, one of which must have signed them.
     pub ca: PathBuf,
+    /// PEM file with the authorities' lists of revoked certificates. Without it none is looked for.
+    pub crl: Option<PathBuf>,
     /// Whether clients that use TLS and show none are refused.
     pub is_required: bool,
 }

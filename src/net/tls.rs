@@ -10,9 +10,13 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_name};
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject};
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::pki_types::{
+    CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName, UnixTime,
+};
 use rustls::server::danger::ClientCertVerifier;
-use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert, WebPkiClientVerifier};
+use rustls::server::{
+    ClientHello, ParsedCertificate, ResolvesServerCert, VerifierBuilderError, WebPkiClientVerifier,
+};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -36,6 +40,9 @@ pub enum TlsError {
     /// Certificate and key do not match, or are of an unsupported kind.
     #[error("certificate or key is not usable: {0}")]
     Unusable(#[from] rustls::Error),
+    /// The revocation lists of authorities are unusable.
+    #[error("revocation lists are not usable: {0}")]
+    Lists(#[from] VerifierBuilderError),
     /// The certificate for clients could not be generated.
     #[error("cannot make a certificate: {0}")]
     Make(#[from] rcgen::Error),
@@ -89,23 +96,74 @@ fn certified(certificate: &[u8], key: &[u8]) -> Result<CertifiedKey, TlsError> {
     Ok(CertifiedKey::from_der(chain, key, &provider())?)
 }
 
-/// TLS 1.2 and 1.3 for clients, who are shown this certificate, and show none.
-pub fn acceptor(shown: Arc<ShownCertificate>) -> Result<TlsAcceptor, TlsError> {
-    accepting(shown, WebPkiClientVerifier::no_client_auth())
+/// TLS 1.2 and 1.3 for clients, who are shown a certificate.
+pub struct Acceptor {
+    shown: Arc<ShownCertificate>,
+    acceptor: ArcSwap<TlsAcceptor>,
 }
 
-/// The same for clients who may show a certificate. The handshake fails unless that is signed by one of these
-/// authorities, which are PEM.
-pub fn asking_acceptor(
-    shown: Arc<ShownCertificate>,
-    authorities_pem: &[u8],
-) -> Result<TlsAcceptor, TlsError> {
-    let roots = Arc::new(authorities(authorities_pem)?);
-    let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider())
-        .allow_unauthenticated()
-        .build()
-        .expect("there are authorities, and no revocation lists");
-    accepting(shown, verifier)
+impl Acceptor {
+    /// For clients who show none themselves.
+    pub fn new(shown: Arc<ShownCertificate>) -> Result<Self, TlsError> {
+        Self::with(shown, WebPkiClientVerifier::no_client_auth())
+    }
+
+    /// For clients who may show one. The handshake fails unless it is trusted.
+    pub fn asking(shown: Arc<ShownCertificate>, trusted: &Trusted) -> Result<Self, TlsError> {
+        Self::with(shown, trusted.verifier()?)
+    }
+
+    fn with(
+        shown: Arc<ShownCertificate>,
+        clients: Arc<dyn ClientCertVerifier>,
+    ) -> Result<Self, TlsError> {
+        let acceptor = accepting(Arc::clone(&shown), clients)?;
+        Ok(Self {
+            shown,
+            acceptor: ArcSwap::from_pointee(acceptor),
+        })
+    }
+
+    /// Trusts these from now on, and not those before. Sessions of TLS that were begun before are not resumed.
+    pub fn trust(&self, trusted: &Trusted) -> Result<(), TlsError> {
+        let acceptor = accepting(Arc::clone(&self.shown), trusted.verifier()?)?;
+        self.acceptor.store(Arc::new(acceptor));
+        Ok(())
+    }
+
+    /// Performs the TLS handshake. Not cancel safe.
+    pub async fn accept<T: Transport>(&self, transport: T) -> io::Result<server::TlsStream<T>> {
+        let acceptor = self.acceptor.load_full();
+        acceptor.accept(transport).await
+    }
+}
+
+/// Whose certificates clients may show.
+pub struct Trusted {
+    authorities: Arc<RootCertStore>,
+    /// None is looked for without any.
+    revoked: Vec<CertificateRevocationListDer<'static>>,
+}
+
+impl Trusted {
+    /// These authorities, both PEM, but for certificates that they have revoked: then each authority of a chain must
+    /// have a list that has not expired, as with MySQL's `ssl_crl`.
+    pub fn new(authorities_pem: &[u8], revoked_pem: Option<&[u8]>) -> Result<Self, TlsError> {
+        let revoked = revoked_pem.map(|text| sections("revocation lists", text));
+        Ok(Self {
+            authorities: Arc::new(authorities(authorities_pem)?),
+            revoked: revoked.transpose()?.unwrap_or_default(),
+        })
+    }
+
+    fn verifier(&self) -> Result<Arc<dyn ClientCertVerifier>, TlsError> {
+        let roots = Arc::clone(&self.authorities);
+        let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider())
+            .with_crls(self.revoked.iter().cloned())
+            .enforce_revocation_expiration()
+            .allow_unauthenticated();
+        Ok(verifier.build()?)
+    }
 }
 
 fn accepting(
@@ -119,9 +177,9 @@ fn accepting(
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// [`acceptor`] with a self-signed certificate for these names.
-pub fn self_signed_acceptor(names: Vec<String>) -> Result<TlsAcceptor, TlsError> {
-    acceptor(Arc::new(ShownCertificate::self_signed(names)?))
+/// [`Acceptor::new`] with a self-signed certificate for these names.
+pub fn self_signed_acceptor(names: Vec<String>) -> Result<Acceptor, TlsError> {
+    Acceptor::new(Arc::new(ShownCertificate::self_signed(names)?))
 }
 
 /// How thoroughly the upstream's certificate is verified.
@@ -185,9 +243,9 @@ impl Said {
     }
 }
 
-/// TLS to the upstream.
+/// TLS to the upstream. Its clones are one.
 #[derive(Clone)]
-pub struct UpstreamConnector(Arc<[ServerConnector]>);
+pub struct UpstreamConnector(Arc<ArcSwap<Vec<ServerConnector>>>);
 
 /// TLS to one of its servers.
 struct ServerConnector {
@@ -252,7 +310,12 @@ impl UpstreamConnector {
             })
         });
         let servers: Result<Vec<_>, TlsError> = servers.collect();
-        Ok(Self(servers?.into()))
+        Ok(Self(Arc::new(ArcSwap::from_pointee(servers?))))
+    }
+
+    /// Connects as this other one does from now on. Sessions of TLS that were begun before are not resumed.
+    pub fn replace_by(&self, other: &Self) {
+        self.0.store(other.0.load_full());
     }
 
     /// Performs the TLS handshake with the server at this address, one of those it was made for. The server is told
@@ -265,7 +328,8 @@ impl UpstreamConnector {
         said: &Said,
         transport: T,
     ) -> io::Result<UpstreamStream<T>> {
-        let server = self.0.iter().find(|server| server.address == *upstream);
+        let servers = self.0.load_full();
+        let server = servers.iter().find(|server| server.address == *upstream);
         let server = server.ok_or(io::ErrorKind::AddrNotAvailable)?;
         let certified = server.certified.as_ref().filter(|_| said.is_certified);
         let connectors = certified.unwrap_or(&server.uncertified);
@@ -332,8 +396,13 @@ fn provider() -> Arc<CryptoProvider> {
 }
 
 fn certificates(what: &'static str, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    sections(what, text)
+}
+
+/// Everything of one kind in a PEM text, of which there must be some.
+fn sections<T: PemObject>(what: &'static str, text: &[u8]) -> Result<Vec<T>, TlsError> {
     let wrong = |source| TlsError::Pem { what, source };
-    let found = CertificateDer::pem_slice_iter(text)
+    let found = T::pem_slice_iter(text)
         .collect::<Result<Vec<_>, _>>()
         .map_err(wrong)?;
     match found.is_empty() {

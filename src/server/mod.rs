@@ -32,7 +32,7 @@ use crate::net::tls::TlsError;
 use crate::net::{Cut, Origin};
 use crate::session::connect::{self, Admission, ConnectSetup, PasswordKey};
 use crate::session::{Session, Shared};
-use certificate::Renewed;
+use certificate::Renewal;
 use listener::{Accepted, Listener};
 use refusals::Refusals;
 use rules::Keeper;
@@ -102,7 +102,7 @@ pub struct Server {
     servers: JoinHandle<()>,
     adoption: JoinHandle<()>,
     failover: JoinHandle<()>,
-    certificate: Option<JoinHandle<()>>,
+    certificates: JoinHandle<()>,
     workers: Workers,
 }
 
@@ -125,7 +125,8 @@ impl Server {
         }
         descriptors::claim(&config.connections);
         let config = Arc::new(ArcSwap::from_pointee(config));
-        let (setup, renewed) = setup(&config, &control)?;
+        let mut renewals = Vec::new();
+        let setup = setup(&config, &control, &mut renewals)?;
         let setup = Arc::new(setup);
         let workers = Workers::start().map_err(|source| Error::Threads { source })?;
         let (requests, refreshes) = mpsc::channel(16);
@@ -182,7 +183,7 @@ impl Server {
         let adoption = tokio::spawn(adoption.keep(move || adopting.hot().catalog.adopting()));
         // Before the rules ask anything: a server that hangs now may have to be left.
         let failover = tokio::spawn(failover.keep());
-        let certificate = renewed.map(|renewed| tokio::spawn(renewed.keep()));
+        let certificates = tokio::spawn(certificate::keep(renewals));
         keeper.start().await;
         Ok(Self {
             listeners,
@@ -199,7 +200,7 @@ impl Server {
             servers,
             adoption,
             failover,
-            certificate,
+            certificates,
             workers,
         })
     }
@@ -284,9 +285,7 @@ impl Server {
         self.servers.abort();
         self.adoption.abort();
         self.failover.abort();
-        if let Some(certificate) = self.certificate {
-            certificate.abort();
-        }
+        self.certificates.abort();
         // Values are as safe in slots; but others read base.
         shared.spans.flush().await;
         ended.send(()).ok();
@@ -408,20 +407,21 @@ async fn serve(
     session.part().await;
 }
 
-/// What connections are made with, and the certificate that may change.
+/// What connections are made with. What becomes of changes of certificates goes into `renewals`.
 fn setup(
     config: &Arc<ArcSwap<Config>>,
     control: &Control,
-) -> Result<(ConnectSetup, Option<Renewed>), Error> {
+    renewals: &mut Vec<Renewal>,
+) -> Result<ConnectSetup, Error> {
     let admission = Arc::new(Admission::new(Arc::clone(config)));
-    let config = config.load();
-    let (client_tls, renewed) = tls::offered(config.tls.as_ref())?;
-    let upstream_tls = tls::toward_upstream(&config)?;
+    let config = config.load_full();
+    let client_tls = tls::offered(config.tls.as_ref(), renewals)?;
+    let upstream_tls = tls::toward_upstream(&config, control, renewals)?;
     let upstream_key = match &config.upstream_public_key {
         Some(path) => Some(read(path)?.into()),
         None => None,
     };
-    let setup = ConnectSetup {
+    Ok(ConnectSetup {
         admission,
         proxy_protocol: config.proxy_protocol.clone(),
         route: Arc::clone(control.route()),
@@ -432,8 +432,7 @@ fn setup(
         upstream_key,
         upstream_compression: config.upstream_compression,
         handshake_timeout: config.handshake_timeout,
-    };
-    Ok((setup, renewed))
+    })
 }
 
 /// When a file was last changed.

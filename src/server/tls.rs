@@ -1,12 +1,14 @@
 //! TLS on both sides, from what the rules say.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use super::certificate::Renewed;
+use super::certificate::{Files, Renewal};
 use super::{Error, read};
-use crate::config::{CertificateFiles, ClientTls, Config, UpstreamTls, Verify};
+use crate::config::{CertificateFiles, ClientCertificates, ClientTls, Config, UpstreamTls, Verify};
+use crate::counter::control::Control;
 use crate::net::tls::{
-    OwnCertificate, ShownCertificate, UpstreamConnector, Verification, acceptor, asking_acceptor,
+    Acceptor, OwnCertificate, ShownCertificate, Trusted, UpstreamConnector, Verification,
     authorities,
 };
 use crate::session::connect::{self, OfferedTls};
@@ -14,61 +16,119 @@ use crate::session::connect::{self, OfferedTls};
 /// What a certificate is for that is made at start.
 const OWN_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// The TLS that clients are offered, if any, and the certificate that may change.
+/// The TLS that clients are offered, if any. What becomes of changes of its files goes into `renewals`.
 pub(super) fn offered(
     tls: Option<&ClientTls>,
-) -> Result<(Option<OfferedTls>, Option<Renewed>), Error> {
+    renewals: &mut Vec<Renewal>,
+) -> Result<Option<OfferedTls>, Error> {
     let Some(tls) = tls else {
-        return Ok((None, None));
+        return Ok(None);
     };
-    let renewed = match &tls.certificate {
-        Some(CertificateFiles { certificate, key }) => Some(Renewed::read(certificate, key)?),
-        None => None,
-    };
-    let shown = match &renewed {
-        Some(files) => files.shown(),
-        None => {
-            let names = OWN_NAMES.map(str::to_owned).to_vec();
-            Arc::new(ShownCertificate::self_signed(names)?)
+    let shown = match tls.certificate.clone() {
+        Some(CertificateFiles { certificate, key }) => {
+            let files = Files::now([&*certificate, &*key]);
+            let shown = ShownCertificate::new(&read(&certificate)?, &read(&key)?)?;
+            let shown = Arc::new(shown);
+            renewals.push(Renewal::new(files, {
+                let shown = Arc::clone(&shown);
+                move || Ok(shown.replace(&read(&certificate)?, &read(&key)?)?)
+            }));
+            shown
         }
+        None => Arc::new(ShownCertificate::self_signed(
+            OWN_NAMES.map(str::to_owned).to_vec(),
+        )?),
     };
-    let clients = tls.clients.as_ref();
-    let acceptor = match clients {
-        Some(clients) => asking_acceptor(shown, &read(&clients.ca)?)?,
-        None => acceptor(shown)?,
+    let acceptor = match tls.clients.clone() {
+        Some(clients) => {
+            let files = Files::now(
+                [Some(&*clients.ca), clients.crl.as_deref()]
+                    .into_iter()
+                    .flatten(),
+            );
+            let acceptor = Arc::new(Acceptor::asking(shown, &trusted(&clients)?)?);
+            renewals.push(Renewal::new(files, {
+                let acceptor = Arc::clone(&acceptor);
+                move || Ok(acceptor.trust(&trusted(&clients)?)?)
+            }));
+            acceptor
+        }
+        None => Arc::new(Acceptor::new(shown)?),
     };
-    let offered = OfferedTls {
+    Ok(Some(OfferedTls {
         acceptor,
         is_required: tls.is_required,
-        needs_certificate: clients.is_some_and(|clients| clients.is_required),
-    };
-    Ok((Some(offered), renewed))
+        needs_certificate: tls
+            .clients
+            .as_ref()
+            .is_some_and(|clients| clients.is_required),
+    }))
 }
 
-/// TLS to MySQL, for the clients' connections.
-pub(super) fn toward_upstream(config: &Config) -> Result<connect::UpstreamTls, Error> {
+/// Whose certificates clients may show.
+fn trusted(clients: &ClientCertificates) -> Result<Trusted, Error> {
+    let revoked = clients.crl.as_deref().map(read).transpose()?;
+    Ok(Trusted::new(&read(&clients.ca)?, revoked.as_deref())?)
+}
+
+/// TLS to MySQL, for the clients' connections. What becomes of changes of its files, there and for the control
+/// account's connections, goes into `renewals`.
+pub(super) fn toward_upstream(
+    config: &Arc<Config>,
+    control: &Control,
+    renewals: &mut Vec<Renewal>,
+) -> Result<connect::UpstreamTls, Error> {
+    let paths = files_toward_upstream(config);
+    let files = Files::now(paths);
+    let Some(connector) = connector(config)? else {
+        return Ok(connect::UpstreamTls::Disabled);
+    };
+    if !files.is_empty() {
+        let (config, connector) = (Arc::clone(config), connector.clone());
+        let control = control.clone();
+        renewals.push(Renewal::new(files, move || {
+            if let Some(new) = self::connector(&config)? {
+                connector.replace_by(&new);
+                control.renew();
+            }
+            Ok(())
+        }));
+    }
+    Ok(match &config.upstream_tls {
+        UpstreamTls::Disabled => connect::UpstreamTls::Disabled,
+        UpstreamTls::Preferred => connect::UpstreamTls::Preferred(connector),
+        UpstreamTls::AsClient(verify) => connect::UpstreamTls::AsClient {
+            connector,
+            is_required: verify.is_some(),
+        },
+        UpstreamTls::Required(_) => connect::UpstreamTls::Required(connector),
+    })
+}
+
+/// The authorities, and the proxy's own certificate with its key.
+fn files_toward_upstream(config: &Config) -> impl Iterator<Item = &Path> {
+    let verify = config.upstream_tls.verify();
+    let own = config.upstream_certificate.as_ref();
+    let own = own.map(|CertificateFiles { certificate, key }| [&**certificate, &**key]);
+    let ca = verify.map(|Verify { ca, .. }| &**ca);
+    ca.into_iter().chain(own.into_iter().flatten())
+}
+
+/// `None` where there is no TLS to MySQL.
+fn connector(config: &Config) -> Result<Option<UpstreamConnector>, Error> {
     let own = match &config.upstream_certificate {
         Some(CertificateFiles { certificate, key }) => {
             Some(OwnCertificate::new(&read(certificate)?, &read(key)?)?)
         }
         None => None,
     };
-    let connector =
-        |verification| UpstreamConnector::new(&config.upstream, verification, own.as_ref());
-    Ok(match &config.upstream_tls {
-        UpstreamTls::Disabled => connect::UpstreamTls::Disabled,
-        UpstreamTls::Preferred => connect::UpstreamTls::Preferred(connector(Verification::None)?),
-        UpstreamTls::AsClient(verify) => connect::UpstreamTls::AsClient {
-            connector: match verify {
-                Some(verify) => connector(verification(verify)?)?,
-                None => connector(Verification::None)?,
-            },
-            is_required: verify.is_some(),
-        },
-        UpstreamTls::Required(verify) => {
-            connect::UpstreamTls::Required(connector(verification(verify)?)?)
-        }
-    })
+    let verification = match (&config.upstream_tls, config.upstream_tls.verify()) {
+        (UpstreamTls::Disabled, _) => return Ok(None),
+        (_, Some(verify)) => verification(verify)?,
+        (_, None) => Verification::None,
+    };
+    let connector = UpstreamConnector::new(&config.upstream, verification, own.as_ref())?;
+    Ok(Some(connector))
 }
 
 /// The certificates that MySQL makes for itself carry no host name, so the chain alone is checked unless the rules say

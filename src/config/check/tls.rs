@@ -58,7 +58,8 @@ impl Check<'_> {
         let together = |field, text| Err(self.error(field, 0, Problem::Together(text)));
         if client == Client::Disabled {
             let shows = raw.certificate.is_some() || raw.key.is_some();
-            let asks = raw.ca.is_some() || raw.client_certificate.is_some();
+            let asks = [&raw.ca, &raw.crl, &raw.client_certificate];
+            let asks = asks.iter().any(|key| key.is_some());
             return match (shows, asks) {
                 (false, false) => Ok(None),
                 (true, _) => together(
@@ -74,6 +75,7 @@ impl Check<'_> {
         let fields = ["tls.certificate", "tls.key"];
         let certificate = self.certificate(fields, [raw.certificate, raw.key])?;
         let ca = self.path("tls.ca", raw.ca)?;
+        let crl = self.path("tls.crl", raw.crl)?;
         let is_required = self.field(
             "tls.client_certificate",
             raw.client_certificate,
@@ -83,6 +85,12 @@ impl Check<'_> {
             return together(
                 "tls.client_certificate",
                 "needs tls.ca, which says whose certificates clients may show; name the PEM file",
+            );
+        }
+        if crl.is_some() && ca.is_none() {
+            return together(
+                "tls.crl",
+                "needs tls.ca, whose authorities have revoked the certificates; name the PEM file",
             );
         }
         if is_required == Some(true) && client != Client::Required {
@@ -96,6 +104,7 @@ impl Check<'_> {
             certificate,
             clients: ca.map(|ca| ClientCertificates {
                 ca,
+                crl,
                 is_required: is_required.unwrap_or(false),
             }),
         }))

@@ -3,7 +3,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
 use super::*;
-use crate::net::tls::{ShownCertificate, acceptor};
+use crate::net::tls::{Acceptor, ShownCertificate};
 use crate::wire::packet::encode_packet;
 
 /// MySQL 9.7.4's, with TLS.
@@ -82,7 +82,7 @@ async fn meet(shown: &CertificateParams, signer: &Authority, trusted: &Authority
     let key = KeyPair::generate().unwrap();
     let chain = shown.signed_by(&key, signer).unwrap().pem();
     let shown = ShownCertificate::new(chain.as_bytes(), key.serialize_pem().as_bytes());
-    let acceptor = acceptor(Arc::new(shown.unwrap())).unwrap();
+    let acceptor = Acceptor::new(Arc::new(shown.unwrap())).unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let server = tokio::spawn(async move {

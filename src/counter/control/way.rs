@@ -44,6 +44,11 @@ impl Way {
         }
     }
 
+    /// Whether connections use TLS.
+    pub(in crate::counter) fn is_encrypted(&self) -> bool {
+        self.pooled.ssl_opts().is_some()
+    }
+
     /// The same way, with a pool of its own: the address leads to another server.
     pub(in crate::counter) fn anew(&self) -> Self {
         Self {

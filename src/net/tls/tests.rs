@@ -14,7 +14,7 @@ async fn the_upstream_s_writing_side_closes_without_a_byte() {
     let connector =
         UpstreamConnector::new(&upstream.clone().into(), Verification::None, None).unwrap();
     let shown = ShownCertificate::self_signed(vec!["localhost".to_owned()]).unwrap();
-    let acceptor = acceptor(Arc::new(shown)).unwrap();
+    let acceptor = Acceptor::new(Arc::new(shown)).unwrap();
     let (ours, theirs) = duplex(1 << 16);
     let said = Said::default();
     let (client, server) = tokio::join!(
@@ -49,7 +49,7 @@ async fn connected(
         server_name: asked_for.map(str::to_owned),
         is_certified: false,
     };
-    let acceptor = acceptor(shown).unwrap();
+    let acceptor = Acceptor::new(shown).unwrap();
     let (ours, theirs) = duplex(1 << 16);
     let (client, server) = tokio::join!(
         connector.connect(&upstream, &said, ours),
@@ -140,7 +140,7 @@ async fn the_proxys_own_certificate_is_shown_for_clients_that_have_shown_theirs(
     let [certificate, key, authority] = signed("proxy");
     let own = OwnCertificate::new(&certificate, &key).unwrap();
     let shown = Arc::new(ShownCertificate::self_signed(vec!["localhost".to_owned()]).unwrap());
-    let acceptor = asking_acceptor(shown, &authority).unwrap();
+    let acceptor = Acceptor::asking(shown, &Trusted::new(&authority, None).unwrap()).unwrap();
     let upstream = Address::parse("localhost:3306").expect("an address");
     let connector =
         UpstreamConnector::new(&upstream.clone().into(), Verification::None, Some(&own)).unwrap();
@@ -173,7 +173,7 @@ async fn a_certificate_that_another_authority_has_signed_fails_the_handshake() {
     let own = OwnCertificate::new(&certificate, &key).unwrap();
     let shown = Arc::new(ShownCertificate::self_signed(vec!["localhost".to_owned()]).unwrap());
     let [.., other] = signed("other");
-    let acceptor = asking_acceptor(shown, &other).unwrap();
+    let acceptor = Acceptor::asking(shown, &Trusted::new(&other, None).unwrap()).unwrap();
     let upstream = Address::parse("localhost:3306").expect("an address");
     let connector =
         UpstreamConnector::new(&upstream.clone().into(), Verification::None, Some(&own)).unwrap();
@@ -195,4 +195,135 @@ fn a_certificate_needs_its_own_key() {
     let [certificate, ..] = signed("proxy");
     let [_, key, _] = signed("other");
     assert!(OwnCertificate::new(&certificate, &key).is_err());
+}
+
+/// What becomes of a client that shows this certificate.
+async fn shown_to(acceptor: &Acceptor, connector: &UpstreamConnector) -> Result<bool, String> {
+    let upstream = Address::parse("localhost:3306").expect("an address");
+    let said = Said {
+        server_name: None,
+        is_certified: true,
+    };
+    let (ours, theirs) = duplex(1 << 16);
+    let (client, server) = tokio::join!(
+        connector.connect(&upstream, &said, ours),
+        acceptor.accept(theirs)
+    );
+    let mut server = server.map_err(|error| error.to_string())?;
+    // The tickets for resumption come before it.
+    server.write_all(b"answer").await.unwrap();
+    server.flush().await.unwrap();
+    client.unwrap().read_exact(&mut [0; 6]).await.unwrap();
+    let kind = server.get_ref().1.handshake_kind();
+    Ok(kind == Some(rustls::HandshakeKind::Resumed))
+}
+
+/// An authority, a certificate of it, and lists of it: one that has the certificate, one that has none, and one that
+/// has expired.
+fn revoked() -> ([Vec<u8>; 3], [Vec<u8>; 3]) {
+    let mut params = rcgen::CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params.key_usages = vec![
+        rcgen::KeyUsagePurpose::KeyCertSign,
+        rcgen::KeyUsagePurpose::CrlSign,
+    ];
+    let authority = rcgen::KeyPair::generate().unwrap();
+    let authority = rcgen::CertifiedIssuer::self_signed(params, authority).unwrap();
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(["client".to_owned()]).unwrap();
+    params.serial_number = Some(7.into());
+    let certificate = params.signed_by(&key, &authority).unwrap();
+    let entry = rcgen::RevokedCertParams {
+        serial_number: 7.into(),
+        revocation_time: rcgen::date_time_ymd(2020, 1, 2),
+        reason_code: None,
+        invalidity_date: None,
+    };
+    let list = |entries: &[&rcgen::RevokedCertParams], until| {
+        let list = rcgen::CertificateRevocationListParams {
+            this_update: rcgen::date_time_ymd(2020, 1, 1),
+            next_update: rcgen::date_time_ymd(until, 1, 1),
+            crl_number: 1.into(),
+            issuing_distribution_point: None,
+            revoked_certs: entries.iter().map(|&entry| entry.clone()).collect(),
+            key_identifier_method: rcgen::KeyIdMethod::Sha256,
+        };
+        list.signed_by(&authority)
+            .unwrap()
+            .pem()
+            .unwrap()
+            .into_bytes()
+    };
+    (
+        [certificate.pem(), key.serialize_pem(), authority.pem()].map(String::into_bytes),
+        [list(&[&entry], 4000), list(&[], 4000), list(&[], 2021)],
+    )
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_revoked_later_is_refused_and_not_resumed() {
+    let ([certificate, key, authority], [revoking, empty, expired]) = revoked();
+    let [.., other] = signed("other");
+    let own = OwnCertificate::new(&certificate, &key).unwrap();
+    let upstream = Address::parse("localhost:3306").expect("an address");
+    let connector =
+        UpstreamConnector::new(&upstream.into(), Verification::None, Some(&own)).unwrap();
+    let shown = Arc::new(ShownCertificate::self_signed(vec!["localhost".to_owned()]).unwrap());
+    let trusted = |authority: &[u8], list: Option<&[u8]>| Trusted::new(authority, list).unwrap();
+    let acceptor = Acceptor::asking(shown, &trusted(&authority, None)).unwrap();
+    assert_eq!(shown_to(&acceptor, &connector).await, Ok(false));
+    assert_eq!(
+        shown_to(&acceptor, &connector).await,
+        Ok(true),
+        "it is resumed"
+    );
+    for (authority, list, refused) in [
+        (&authority, Some(&revoking), "Revoked"),
+        (&authority, Some(&empty), ""),
+        (&authority, Some(&expired), "expired"),
+        // It has the same name.
+        (&other, None, "BadSignature"),
+        // An authority without a list.
+        (&[&authority[..], &other[..]].concat(), Some(&empty), ""),
+        (&authority, None, ""),
+    ] {
+        let trusted = trusted(authority, list.map(Vec::as_slice));
+        acceptor.trust(&trusted).unwrap();
+        match shown_to(&acceptor, &connector).await {
+            Ok(is_resumed) => {
+                assert_eq!(refused, "");
+                assert!(!is_resumed, "it was verified by others");
+            }
+            Err(error) => assert!(
+                !refused.is_empty() && error.contains(refused),
+                "{refused}: {error}"
+            ),
+        }
+    }
+    let another = revoked().1.concat();
+    let trusted = trusted(&authority, Some(&another));
+    acceptor.trust(&trusted).unwrap();
+    let told = shown_to(&acceptor, &connector).await;
+    assert!(told.is_err(), "its authority has no list there: {told:?}");
+}
+
+#[tokio::test]
+async fn the_way_to_a_server_is_replaced_for_all_that_use_it() {
+    let [first, first_key, authority] = signed("localhost");
+    let [.., other] = signed("localhost");
+    let connector = |authority: &[u8]| {
+        let upstream = Address::parse("localhost:3306").expect("an address");
+        let verification = Verification::Authority(authorities(authority).unwrap());
+        UpstreamConnector::new(&upstream.into(), verification, None).unwrap()
+    };
+    let shown = Arc::new(ShownCertificate::new(&first, &first_key).unwrap());
+    let acceptor = Acceptor::new(shown).unwrap();
+    let used = connector(&other);
+    let clone = used.clone();
+    assert!(shown_to(&acceptor, &clone).await.is_err());
+    used.replace_by(&connector(&authority));
+    assert_eq!(shown_to(&acceptor, &clone).await, Ok(false));
+    assert_eq!(shown_to(&acceptor, &clone).await, Ok(true));
+    used.replace_by(&connector(&other));
+    assert!(shown_to(&acceptor, &clone).await.is_err());
 }

@@ -3,13 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_rustls::TlsAcceptor;
-
 use super::admission::Admission;
 use super::password::PasswordKey;
 use crate::config::{ProxyProtocol, UpstreamCompression};
 use crate::net::Route;
-use crate::net::tls::UpstreamConnector;
+use crate::net::tls::{Acceptor, UpstreamConnector};
 use crate::wire::capability;
 
 /// Whether the upstream side is encrypted. A unix socket never is; it counts as secure without TLS.
@@ -34,7 +32,7 @@ pub enum UpstreamTls {
 #[derive(Clone)]
 pub struct OfferedTls {
     /// Performs the TLS handshake.
-    pub acceptor: TlsAcceptor,
+    pub acceptor: Arc<Acceptor>,
     /// Clients over TCP that do not use it are refused.
     pub is_required: bool,
     /// Clients that use it and show no certificate are refused.

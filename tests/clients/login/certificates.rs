@@ -5,14 +5,24 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use countersink::cli;
 use countersink_sandbox::{Flavour, Server};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateRevocationListParams, CertifiedIssuer, DnType,
+    IsCa, KeyIdMethod, KeyPair, KeyUsagePurpose, RevokedCertParams, date_time_ymd,
+};
 use tokio::runtime::Runtime;
 
 use super::upstream::{rules_of, start_proxy};
 use crate::support::twin;
+
+/// How long a renewed file may take to be noticed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The number of the certificate `client`.
+const CLIENTS_NUMBER: u64 = 7;
 
 const PASSWORD: &str = "secret";
 
@@ -174,6 +184,24 @@ impl Place {
             .to_owned())
     }
 
+    /// Puts what is in `from` into the file that the proxy has been told of.
+    fn renew(&self, file: &str, from: &str) {
+        fs::copy(self.file(from), self.file(file)).expect("it is copied");
+    }
+
+    /// Logs in until that is told with this code, or succeeds without one.
+    fn log_in_until(&self, port: u16, user: &str, shows: Shows, codes: &[&str]) {
+        let since = Instant::now();
+        loop {
+            let told = self.log_in(port, user, shows);
+            match code_of(&told) {
+                None if codes.is_empty() => return,
+                Some(code) if codes.contains(&code) => return,
+                _ => assert!(since.elapsed() < PATIENCE, "{user} {shows:?}: {told:?}"),
+            }
+        }
+    }
+
     /// Directly; whether this is the code of the error, if it is one.
     fn is_told(&self, user: &str, shows: Shows, code: Option<&str>) -> Result<(), String> {
         let told = self.log_in(self.server.port, user, shows);
@@ -188,11 +216,12 @@ fn code_of(told: &Result<(), String>) -> Option<&str> {
     error.split(' ').nth(1)
 }
 
-/// Two authorities, `ours` and `other`, and what they have signed.
+/// Two authorities, `ours` and `other`, what they have signed, and lists of what `ours` has revoked.
 fn make_certificates(folder: &std::path::Path) {
     let [ours, other] = ["ours", "other"].map(|name| {
         let mut params = params(name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         let key = KeyPair::generate().expect("a key");
         let authority = CertifiedIssuer::self_signed(params, key).expect("an authority");
         let file = folder.join(format!("{name}.pem"));
@@ -206,11 +235,33 @@ fn make_certificates(folder: &std::path::Path) {
         ("stranger", "client", &other),
     ] {
         let key = KeyPair::generate().expect("a key");
-        let certificate = params(subject).signed_by(&key, signer);
+        let mut params = params(subject);
+        if name == "client" {
+            params.serial_number = Some(CLIENTS_NUMBER.into());
+        }
+        let certificate = params.signed_by(&key, signer);
         let certificate = certificate.expect("a certificate").pem();
         fs::write(folder.join(format!("{name}.pem")), certificate).expect("a file");
         let file = folder.join(format!("{name}-key.pem"));
         fs::write(file, key.serialize_pem()).expect("a file");
+    }
+    for (name, numbers) in [("none-revoked", &[][..]), ("revoked", &[CLIENTS_NUMBER])] {
+        let entries = numbers.iter().map(|&number| RevokedCertParams {
+            serial_number: number.into(),
+            revocation_time: date_time_ymd(2020, 1, 2),
+            reason_code: None,
+            invalidity_date: None,
+        });
+        let list = CertificateRevocationListParams {
+            this_update: date_time_ymd(2020, 1, 1),
+            next_update: date_time_ymd(4000, 1, 1),
+            crl_number: 1.into(),
+            issuing_distribution_point: None,
+            revoked_certs: entries.collect(),
+            key_identifier_method: KeyIdMethod::Sha256,
+        };
+        let list = list.signed_by(&ours).and_then(|list| list.pem());
+        fs::write(folder.join(format!("{name}.pem")), list.expect("a list")).expect("a file");
     }
 }
 
@@ -384,5 +435,54 @@ fn a_plain_client_is_told_what_the_server_tells_it() {
                 );
             }
         }
+    });
+}
+
+/// What the handshake of TLS is refused with.
+const REFUSED: &[&str] = &["2013", "2026"];
+
+#[test]
+fn authorities_and_revoked_certificates_are_read_again() {
+    on_each(|place| {
+        place.renew("trusted.pem", "other.pem");
+        let own = format!("upstream_tls: {{mode: preferred, {OWN}}}");
+        let proxy = place.proxy(&format!("tls: {{ca: <trusted.pem>}}\n{own}"));
+        place.log_in_until(proxy, "app", STRANGER, &[]);
+        place.log_in_until(proxy, "app", CLIENT, REFUSED);
+        place.renew("trusted.pem", "ours.pem");
+        place.log_in_until(proxy, "app", CLIENT, &[]);
+        place.log_in_until(proxy, "app", STRANGER, REFUSED);
+
+        place.renew("list.pem", "none-revoked.pem");
+        let tls = "tls: {ca: <ours.pem>, crl: <list.pem>}";
+        let proxy = place.proxy(&format!("{tls}\n{own}"));
+        place.log_in_until(proxy, "app", CLIENT, &[]);
+        place.renew("list.pem", "revoked.pem");
+        place.log_in_until(proxy, "app", CLIENT, REFUSED);
+        // It can do without.
+        place.log_in_until(proxy, "app", Shows::Nothing, &[]);
+    });
+}
+
+#[test]
+fn the_proxys_own_certificate_and_the_servers_authorities_are_read_again() {
+    on_each(|place| {
+        place.renew("own.pem", "proxy.pem");
+        place.renew("own-key.pem", "proxy-key.pem");
+        place.renew("servers.pem", "ours.pem");
+        let proxy = place.proxy(
+            "tls: {ca: <ours.pem>}\nupstream_tls: {mode: required, ca: <servers.pem>, certificate: <own.pem>, \
+             key: <own-key.pem>}",
+        );
+        place.log_in_until(proxy, "of_proxy", CLIENT, &[]);
+        // One that expires is renewed with the same subject; this one is told from it.
+        place.renew("own.pem", "client.pem");
+        place.renew("own-key.pem", "client-key.pem");
+        place.log_in_until(proxy, "of_client", CLIENT, &[]);
+        place.log_in_until(proxy, "of_proxy", CLIENT, &["1045"]);
+        place.renew("servers.pem", "other.pem");
+        place.log_in_until(proxy, "app", CLIENT, &["1429", "2013", "2026"]);
+        place.renew("servers.pem", "ours.pem");
+        place.log_in_until(proxy, "app", CLIENT, &[]);
     });
 }

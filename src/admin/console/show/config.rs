@@ -122,6 +122,13 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         ("tls.certificate", certificate.into()),
         ("tls.key", key.into()),
         ("tls.ca", clients.map(|clients| path(&clients.ca)).into()),
+        (
+            "tls.crl",
+            clients
+                .and_then(|clients| clients.crl.as_deref())
+                .map(path)
+                .into(),
+        ),
         ("tls.client_certificate", client_certificate.into()),
         ("upstream_tls.mode", mode.into()),
         (

@@ -171,7 +171,7 @@ fn tls_for_clients() -> ConnectSetup {
 /// TLS that clients need not use.
 fn offered() -> OfferedTls {
     OfferedTls {
-        acceptor: tls::self_signed_acceptor(vec!["localhost".to_owned()]).unwrap(),
+        acceptor: Arc::new(tls::self_signed_acceptor(vec!["localhost".to_owned()]).unwrap()),
         is_required: false,
         needs_certificate: false,
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use countersink::net::tls::self_signed_acceptor;
+use countersink::net::tls::{Acceptor, self_signed_acceptor};
 use countersink::net::{PacketStream, Transport};
 use countersink::wire::capability;
 use countersink::wire::handshake::authentication::{MORE_DATA, NEXT_FACTOR, SWITCH};
@@ -17,7 +17,6 @@ use countersink_sandbox::Server;
 use mysql_common::scramble::scramble_native;
 use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
-use tokio_rustls::TlsAcceptor;
 
 use super::case::{Case, PASSWORD, SECOND};
 use super::difference::{CLEAR, from_tls_to_plain};
@@ -93,14 +92,14 @@ impl Played {
         let unix = UnixListener::bind(&socket).expect("a socket");
         let begun = Arc::new(AtomicBool::new(false));
         let acceptor = self_signed_acceptor(vec!["localhost".to_owned()]);
-        let acceptor = acceptor.expect("a certificate");
+        let acceptor = Arc::new(acceptor.expect("a certificate"));
         let greeting = greeting(real.port).await;
         let (is_begun, real_port, real_socket) =
             (Arc::clone(&begun), real.port, real.socket.clone());
         tokio::spawn(async move {
             loop {
                 let begun = &is_begun;
-                let (greeting, acceptor) = (greeting.clone(), acceptor.clone());
+                let (greeting, acceptor) = (greeting.clone(), Arc::clone(&acceptor));
                 tokio::select! {
                     Ok((client, _)) = tcp.accept() => if begun.load(Ordering::SeqCst) {
                         tokio::spawn(serve(Box::new(client), greeting, acceptor));
@@ -147,7 +146,7 @@ async fn greeting(port: u16) -> Vec<u8> {
 }
 
 /// Ends when the client does, or says what nobody says.
-async fn serve(stream: Box<dyn Transport>, greeting: Vec<u8>, acceptor: TlsAcceptor) {
+async fn serve(stream: Box<dyn Transport>, greeting: Vec<u8>, acceptor: Arc<Acceptor>) {
     let mut session = Session {
         stream: PacketStream::new(stream),
         sequence_id: 0,
@@ -161,7 +160,7 @@ struct Session {
 }
 
 impl Session {
-    async fn run(&mut self, greeting: Vec<u8>, acceptor: TlsAcceptor) -> Option<()> {
+    async fn run(&mut self, greeting: Vec<u8>, acceptor: Arc<Acceptor>) -> Option<()> {
         let offered = InitialHandshake::decode(&greeting).expect("a greeting");
         self.write(&greeting).await;
         let mut payload = self.read_exactly().await?;
