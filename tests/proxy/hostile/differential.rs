@@ -158,8 +158,8 @@ impl Sides {
         for keeper in &mut self.keepers {
             fill(keeper).await;
         }
-        let mut direct = play(&self.plain, session, PATIENCE).await;
-        let mut proxied = play(&self.proxied, session, PATIENCE).await;
+        let (mut direct, _) = play(&self.plain, session, PATIENCE).await;
+        let (mut proxied, _) = play(&self.proxied, session, PATIENCE).await;
         // Behind the last answer, it is chance whether a write to a connection that is being closed still succeeds.
         for answers in [&mut direct.answers, &mut proxied.answers] {
             let is_said = |answer: &Answer| !answer.packets.is_empty();

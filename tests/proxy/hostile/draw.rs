@@ -123,6 +123,9 @@ impl Draw {
         if self.flavour == Flavour::MariaDb && capabilities & capability::LONG_PASSWORD == 0 {
             capabilities |= capability::MARIADB_STMT_BULK;
         }
+        if self.is_one_in(8) {
+            capabilities |= *self.pick(&[capability::COMPRESS, capability::ZSTD_COMPRESSION]);
+        }
         let has_schema = !self.is_one_in(12);
         if has_schema {
             capabilities |= capability::CONNECT_WITH_DB;
@@ -206,7 +209,11 @@ impl Draw {
         let asks_back = ["LOAD DATA LOCAL", "COM_CHANGE_USER"].contains(&step.kind);
         step.is_ahead = self.is_one_in(12) && (self.manner == Manner::Any || !asks_back);
         // Rarely: a session that the server ends says nothing of what was to follow.
-        if self.is_one_in(40) {
+        // In compressed packets it means nothing, but gives them numbers that the server refuses and the proxy takes for
+        // the rest of a file.
+        let compression = capability::COMPRESS | capability::ZSTD_COMPRESSION;
+        let is_refused = self.manner == Manner::Any || self.capabilities & compression == 0;
+        if self.is_one_in(40) && is_refused {
             step.sequence_id = self.dice.random_range(1..=255);
             step.kind = "wrong sequence id";
         }

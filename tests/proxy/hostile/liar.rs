@@ -110,7 +110,8 @@ async fn connection(mut near: TcpStream, server: &Address, shared: &Shared) -> s
     // Lies are told in what can be read.
     let payload = &mut greeting[HEADER_LENGTH..];
     if let Ok(initial) = InitialHandshake::decode(payload) {
-        initial.put_capabilities(payload, initial.capabilities & !capability::SSL);
+        let unreadable = capability::SSL | capability::COMPRESS | capability::ZSTD_COMPRESSION;
+        initial.put_capabilities(payload, initial.capabilities & !unreadable);
     }
     near.write_all(&greeting).await?;
     let response = packet(&mut near).await?;

@@ -31,7 +31,7 @@ use crate::support::{from_environment, on_both};
 use draw::Manner;
 use innocent::Innocents;
 use liar::Liar;
-use play::{AnswerEnd, Played, play};
+use play::{AnswerEnd, Played, Wire, play};
 use stage::Stage;
 
 on_both![
@@ -183,16 +183,11 @@ async fn run(
     }
 }
 
-async fn one(
-    to: &Address,
-    seed: u64,
-    flavour: Flavour,
-    counts: &Counts,
-) -> Option<tokio::net::TcpStream> {
+async fn one(to: &Address, seed: u64, flavour: Flavour, counts: &Counts) -> Option<Wire> {
     let session = draw::session(seed, flavour, Manner::Any);
-    let played = play(to, &session, PATIENCE).await;
+    let (played, left) = play(to, &session, PATIENCE).await;
     counts.add(&session, &played).await;
-    played.left
+    left
 }
 
 /// What was played.

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use countersink::driver::Packet;
+use countersink::net::{Algorithm, PacketStream, Role};
 use countersink::wire::handshake::InitialHandshake;
 use countersink::wire::packet::{HEADER_LENGTH, Header};
 use countersink::wire::response::{Next, PacketKind, PrepareOk, ResponseKind, ResponseTracker};
@@ -20,6 +21,9 @@ const LOGIN_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The most packets that a login may take before the client gives up.
 const MOST_LOGIN_PACKETS: usize = 6;
+
+/// The level of zstd that clients ask for.
+const ZSTD_LEVEL: u8 = 3;
 
 /// What became of a step.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,24 +52,26 @@ pub(super) struct Played {
     pub(super) login: Result<(), Option<u16>>,
     /// By step, as far as it went.
     pub(super) answers: Vec<Answer>,
-    /// The socket of a session that is left as it is.
-    pub(super) left: Option<TcpStream>,
 }
 
-/// Plays the whole session. `patience` is how long each answer is waited for.
-pub(super) async fn play(to: &Address, session: &Session, patience: Duration) -> Played {
+/// Plays the whole session. `patience` is how long each answer is waited for. Returns the connection as well, if the
+/// session is left as it is.
+pub(super) async fn play(
+    to: &Address,
+    session: &Session,
+    patience: Duration,
+) -> (Played, Option<Wire>) {
     let mut played = Played {
         login: Err(None),
         answers: Vec::new(),
-        left: None,
     };
     let socket = TcpStream::connect((to.host.as_str(), to.port)).await;
     let Ok(socket) = socket else {
-        return played;
+        return (played, None);
     };
     socket.set_nodelay(true).expect("an option");
     let mut client = Client {
-        socket,
+        wire: Wire::Plain(socket),
         buffer: Vec::new(),
         capabilities: session.login.capabilities,
         prepared: Vec::new(),
@@ -74,14 +80,66 @@ pub(super) async fn play(to: &Address, session: &Session, patience: Duration) ->
     played.login = client.login(&session.login).await;
     client.patience = patience;
     if played.login.is_ok() {
+        let agreed = Algorithm::agreed(client.capabilities, ZSTD_LEVEL);
+        client.wire = client.wire.compressed(agreed);
         client.steps(&session.steps, &mut played.answers).await;
     }
-    played.left = client.end(session.end).await;
-    played
+    let left = client.end(session.end).await;
+    (played, left)
+}
+
+/// What packets travel on.
+pub(super) enum Wire {
+    Plain(TcpStream),
+    Compressed(PacketStream),
+}
+
+impl Wire {
+    /// Compressed from now on, if that was agreed on.
+    fn compressed(self, agreed: Option<Algorithm>) -> Self {
+        match (self, agreed) {
+            (Self::Plain(socket), Some(algorithm)) => {
+                let mut stream = PacketStream::new(Box::new(socket));
+                stream.compress(Role::Client, algorithm);
+                Self::Compressed(stream)
+            }
+            (wire, _) => wire,
+        }
+    }
+
+    fn is_compressed(&self) -> bool {
+        matches!(self, Self::Compressed(_))
+    }
+
+    async fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        match self {
+            Self::Plain(socket) => socket.read_buf(buffer).await,
+            Self::Compressed(stream) => {
+                let read = stream.fill().await?;
+                buffer.extend_from_slice(stream.buffered());
+                stream.consume(stream.buffered().len());
+                Ok(read)
+            }
+        }
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Plain(socket) => socket.write_all(bytes).await,
+            Self::Compressed(stream) => stream.write(bytes).await,
+        }
+    }
+
+    async fn shutdown(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(socket) => socket.shutdown().await,
+            Self::Compressed(stream) => stream.shutdown().await,
+        }
+    }
 }
 
 struct Client {
-    socket: TcpStream,
+    wire: Wire,
     /// What has been read, and is of no answer yet.
     buffer: Vec<u8>,
     capabilities: u64,
@@ -118,6 +176,12 @@ impl Client {
             return Err(error_code(&greeting));
         };
         self.capabilities &= greeting.capabilities | capability::LONG_PASSWORD;
+        // A server that can, compresses for whoever asks, even if somebody has hidden that it can.
+        let compression = capability::COMPRESS | capability::ZSTD_COMPRESSION;
+        let login = &Login {
+            capabilities: login.capabilities & (greeting.capabilities | !compression),
+            ..login.clone()
+        };
         let mut out = Vec::new();
         let mut sequence_id = login.sequence_id;
         if login.asks_for_tls {
@@ -210,6 +274,8 @@ impl Client {
     async fn read_all(&mut self, step: &Step, packets: &mut Vec<Packet>) -> Result<(), Stop> {
         let response_kind = match step.sequence_id {
             0 => ResponseKind::of(&step.payload),
+            // Compressed packets have numbers of their own, and those inside mean nothing.
+            _ if self.wire.is_compressed() => ResponseKind::of(&step.payload),
             // What is out of order is answered by an error, whatever it is.
             _ => ResponseKind::Single,
         };
@@ -235,7 +301,11 @@ impl Client {
                 && !matches!(payload.first(), Some(&reply::OK | &reply::ERR));
             packets.push(Packet {
                 packet_kind,
-                sequence_id,
+                // Servers take it from the compressed packets, whose number is chance.
+                sequence_id: match self.wire.is_compressed() {
+                    true => 0,
+                    false => sequence_id,
+                },
                 payload,
             });
             if packet_kind == PacketKind::LocalInfile {
@@ -271,7 +341,7 @@ impl Client {
     }
 
     async fn fill(&mut self) -> Result<(), Stop> {
-        let read = self.socket.read_buf(&mut self.buffer);
+        let read = self.wire.read(&mut self.buffer);
         match tokio::time::timeout(self.patience, read).await {
             Ok(Ok(1..)) => Ok(()),
             Ok(Ok(0) | Err(_)) => Err(Stop::Closed),
@@ -284,7 +354,7 @@ impl Client {
         let mut from = 0;
         for to in cuts.iter().copied().chain([bytes.len()]) {
             let to = to.clamp(from, bytes.len());
-            let written = self.socket.write_all(&bytes[from..to]);
+            let written = self.wire.write(&bytes[from..to]);
             match tokio::time::timeout(self.patience, written).await {
                 Ok(Ok(())) => {}
                 Ok(Err(_)) => return Err(Stop::Closed),
@@ -296,7 +366,7 @@ impl Client {
         Ok(())
     }
 
-    async fn end(mut self, end: End) -> Option<TcpStream> {
+    async fn end(mut self, end: End) -> Option<Wire> {
         match end {
             End::Quit => {
                 let mut out = Vec::new();
@@ -306,14 +376,17 @@ impl Client {
             }
             End::Close => {}
             End::HalfClose => {
-                self.socket.shutdown().await.ok();
+                self.wire.shutdown().await.ok();
                 self.read_to_the_end().await;
             }
             End::Reset => {
-                let socket = socket2::SockRef::from(&self.socket);
-                socket.set_linger(Some(Duration::ZERO)).expect("an option");
+                // The socket below compressed packets cannot be reached, and is closed.
+                if let Wire::Plain(socket) = &self.wire {
+                    let socket = socket2::SockRef::from(socket);
+                    socket.set_linger(Some(Duration::ZERO)).expect("an option");
+                }
             }
-            End::Nothing => return Some(self.socket),
+            End::Nothing => return Some(self.wire),
         }
         None
     }
@@ -366,6 +439,9 @@ fn login_payload(login: &Login) -> Vec<u8> {
     }
     if has(capability::CONNECT_ATTRS) {
         payload.extend_from_slice(&login.attributes);
+    }
+    if has(capability::ZSTD_COMPRESSION) {
+        payload.push(ZSTD_LEVEL);
     }
     payload
 }
