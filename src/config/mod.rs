@@ -41,7 +41,9 @@ pub(crate) use near::did_you_mean;
 pub use proxy_protocol::ProxyProtocol;
 pub use rule::{Mode, Rest, Rule};
 pub use secret::Secret;
-pub use tls::{CertificateFiles, ClientCertificates, ClientTls, UpstreamTls, Verify};
+pub use tls::{
+    CertificateFiles, ClientCertificates, ClientTls, UpstreamFiles, UpstreamTls, Verify,
+};
 
 /// Everything that rules.yaml says, checked.
 #[derive(Clone, Debug, PartialEq, Eq)]

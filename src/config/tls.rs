@@ -1,6 +1,9 @@
 //! What the rules say of TLS, on both sides.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::Config;
 
 /// A certificate and its private key, both in PEM files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,5 +66,48 @@ impl UpstreamTls {
             Self::AsClient(verify) => verify.as_ref(),
             Self::Required(verify) => Some(verify),
         }
+    }
+}
+
+/// What the files hold that `upstream_tls` names for connections in TLS, all PEM.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct UpstreamFiles {
+    /// The authorities for the server's certificate.
+    pub ca: Option<Vec<u8>>,
+    /// The proxy's own certificate, with its chain, and its key.
+    pub own: Option<[Vec<u8>; 2]>,
+}
+
+impl UpstreamFiles {
+    /// The paths of all of them.
+    pub fn paths(config: &Config) -> impl Iterator<Item = &Path> {
+        let ca = config.upstream_tls.verify().map(|verify| &*verify.ca);
+        let own = config.upstream_certificate.as_ref();
+        let own = own.map(|CertificateFiles { certificate, key }| [&**certificate, &**key]);
+        ca.into_iter().chain(own.into_iter().flatten())
+    }
+
+    /// Reads them by `read`.
+    ///
+    /// # Errors
+    ///
+    /// The first one of `read`.
+    pub fn read<E>(config: &Config, read: impl Fn(&Path) -> Result<Vec<u8>, E>) -> Result<Self, E> {
+        let ca = config.upstream_tls.verify().map(|verify| read(&verify.ca));
+        let own = match &config.upstream_certificate {
+            Some(CertificateFiles { certificate, key }) => Some([read(certificate)?, read(key)?]),
+            None => None,
+        };
+        let ca = ca.transpose()?;
+        Ok(Self { ca, own })
+    }
+}
+
+/// One of them is a private key.
+impl fmt::Debug for UpstreamFiles {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("UpstreamFiles")
+            .finish_non_exhaustive()
     }
 }

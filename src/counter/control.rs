@@ -24,13 +24,14 @@ use super::server::{self, Server};
 use super::turns::Turns;
 use super::unpoisoned;
 use crate::catalog::HotTable;
-use crate::config::{Address, Config};
+use crate::config::{Address, Config, UpstreamFiles};
 use crate::net::Route;
 use crate::wire::error_code::ER_NO_SUCH_TABLE;
 pub use error::Error;
 use error::Remedies;
 pub(super) use error::no_answer;
 pub(super) use way::Way;
+pub(crate) use way::Ways;
 
 /// How long a fold waits to learn which slot rows exist, before it goes on without knowing.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -46,8 +47,8 @@ pub struct Control {
     way: Arc<ArcSwap<Way>>,
     /// Where sessions find it.
     route: Arc<Route>,
-    /// As it was at start.
-    config: Arc<Config>,
+    /// How any server is reached.
+    ways: Arc<Ways>,
     /// Connections that read what is not committed, and do nothing else.
     looks: Arc<Looks>,
     /// The server to which the address leads.
@@ -74,11 +75,12 @@ impl Control {
     /// Why it does not work, with the remedy.
     pub async fn open(config: &Config) -> Result<Self, Error> {
         let config = Arc::new(config.clone());
+        let ways = Arc::new(Ways::of(Arc::clone(&config))?);
         let mut agreement = Agreement::Locks;
         let Look { way, server, .. } = match config.upstream.only() {
             Some(address) => {
                 let limit = config.handshake_timeout;
-                let (look, mut conn) = Self::look_at(&config, address, limit).await?;
+                let (look, mut conn) = Self::look_at(&ways, address, limit).await?;
                 let cluster = cluster::read(&mut conn).await;
                 let cluster =
                     cluster.map_err(|failure| Remedies::of(&config).explain(address, failure))?;
@@ -91,7 +93,7 @@ impl Control {
                 leave(conn).await;
                 look
             }
-            None => primary::find(&config).await?,
+            None => primary::find(&ways).await?,
         };
         Ok(Self {
             route: Arc::new(Route::to(way.address.clone())),
@@ -102,7 +104,7 @@ impl Control {
             runtime: Handle::current(),
             timeout: config.handshake_timeout,
             remedies: Remedies::of(&config),
-            config,
+            ways,
             agreement,
             turns: Turns::default(),
         })
@@ -111,13 +113,13 @@ impl Control {
     /// Connects to the server at this address, and asks what it is. The connection may be kept, or is closed when it
     /// is dropped.
     pub(super) async fn look_at(
-        config: &Config,
+        ways: &Ways,
         address: &Address,
         limit: Duration,
     ) -> Result<(Look, Conn), Error> {
-        let encrypted = Way::encrypted(config, address);
-        match Self::look_by(config, encrypted, limit).await {
-            Err(Error::Tls { why, .. }) if let Some(plain) = Way::plain(config, address) => {
+        let config = ways.config();
+        match Self::look_by(config, ways.encrypted(address), limit).await {
+            Err(Error::Tls { why, .. }) if let Some(plain) = ways.plain(address) => {
                 tracing::debug!("no TLS toward {address}: {why}");
                 Self::look_by(config, plain, limit).await
             }
@@ -168,27 +170,32 @@ impl Control {
 
     /// The settings as they were at start.
     pub(crate) fn config(&self) -> &Arc<Config> {
-        &self.config
+        self.ways.config()
+    }
+
+    /// How any server is reached.
+    pub(crate) fn ways(&self) -> &Arc<Ways> {
+        &self.ways
     }
 
     /// This server takes the place of the one before. Sessions are led there by [`Control::route`], which the caller
     /// changes once the rest of the proxy has followed.
     pub(crate) fn move_to(&self, found: Look) {
         self.server.send_modify(|known| {
+            let way = self.ways.renewed(found.way);
             // Before anybody hears of it.
-            self.looks.lead_to(found.way.looks.clone());
-            self.way.store(Arc::new(found.way));
+            self.looks.lead_to(way.looks.clone());
+            self.way.store(Arc::new(way));
             *known = found.server;
         });
     }
 
-    /// Reads the certificates again that connections are made with, for those that are made from now on.
-    pub(crate) fn renew(&self) {
+    /// Makes connections with these files of `upstream_tls` from now on.
+    pub(crate) fn renew(&self, files: UpstreamFiles) {
         // As in Control::move_to, so that neither undoes the other. The server is the same.
         self.server.send_if_modified(|_| {
-            let way = self.way.load();
-            if way.is_encrypted() {
-                let way = Way::encrypted(&self.config, &way.address);
+            if self.ways.renew(files) {
+                let way = self.ways.encrypted(&self.address());
                 self.looks.lead_to(way.looks.clone());
                 self.way.store(Arc::new(way));
             }

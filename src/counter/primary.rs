@@ -12,9 +12,9 @@ use std::time::{Duration, Instant};
 use mysql_async::Conn;
 use tokio::task::JoinSet;
 
-use super::control::{Control, Error, Way, leave, no_answer};
+use super::control::{Control, Error, Way, Ways, leave, no_answer};
 use super::server::{self, Server, Writes};
-use crate::config::{Address, Config};
+use crate::config::Address;
 
 /// A server, as it was found.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(crate) enum Step {
 /// Looks at all servers, again and again, each by a connection that is kept: a login costs a server more than a look.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    config: Arc<Config>,
+    ways: Arc<Ways>,
     open: HashMap<Address, Open>,
 }
 
@@ -61,9 +61,9 @@ struct Open {
 const OLDEST: Duration = Duration::from_secs(30);
 
 impl Watch {
-    pub(crate) fn new(config: Arc<Config>) -> Self {
+    pub(crate) fn new(ways: Arc<Ways>) -> Self {
         Self {
-            config,
+            ways,
             open: HashMap::new(),
         }
     }
@@ -75,11 +75,11 @@ impl Watch {
         limit: impl Fn(&Address) -> Duration,
     ) -> Vec<(Address, Found)> {
         let mut looking = JoinSet::new();
-        for (index, address) in self.config.upstream.addresses().cloned().enumerate() {
-            let (config, limit) = (Arc::clone(&self.config), limit(&address));
+        for (index, address) in self.ways.config().upstream.addresses().cloned().enumerate() {
+            let (ways, limit) = (Arc::clone(&self.ways), limit(&address));
             let open = self.open.remove(&address);
             looking.spawn(async move {
-                let found = look_again(&config, &address, open, limit).await;
+                let found = look_again(&ways, &address, open, limit).await;
                 (index, address, found)
             });
         }
@@ -107,7 +107,7 @@ impl Watch {
         limit: Duration,
         seen: &mut HashMap<Address, Seen>,
     ) -> Option<Look> {
-        let look = match Control::look_at(&self.config, address, limit).await {
+        let look = match Control::look_at(&self.ways, address, limit).await {
             Ok((look, conn)) => {
                 tokio::spawn(leave(conn));
                 look
@@ -130,7 +130,7 @@ impl Watch {
         tokio::spawn(
             Self {
                 open,
-                config: Arc::clone(&self.config),
+                ways: Arc::clone(&self.ways),
             }
             .end(),
         );
@@ -146,7 +146,7 @@ impl Watch {
 }
 
 async fn look_again(
-    config: &Config,
+    ways: &Ways,
     address: &Address,
     open: Option<Open>,
     limit: Duration,
@@ -165,7 +165,7 @@ async fn look_again(
             tokio::spawn(leave(open.conn));
         }
     }
-    let (look, conn) = Control::look_at(config, address, limit).await?;
+    let (look, conn) = Control::look_at(ways, address, limit).await?;
     Ok(Open {
         conn,
         look,
@@ -189,9 +189,9 @@ impl Look {
 /// # Errors
 ///
 /// There is none, or there are several.
-pub(super) async fn find(config: &Arc<Config>) -> Result<Look, Error> {
-    let mut watch = Watch::new(Arc::clone(config));
-    let mut looks = watch.look(|_| config.handshake_timeout).await;
+pub(super) async fn find(ways: &Arc<Ways>) -> Result<Look, Error> {
+    let mut watch = Watch::new(Arc::clone(ways));
+    let mut looks = watch.look(|_| ways.config().handshake_timeout).await;
     watch.end().await;
     let primaries = primaries(&looks);
     match primaries[..] {
@@ -332,6 +332,7 @@ fn writes(found: &Found) -> Option<&Writes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Config;
 
     const ADDRESSES: [&str; 3] = ["db1:1", "db2:1", "db3:1"];
 
@@ -345,7 +346,8 @@ mod tests {
 
     /// What was found: `w` takes writes, `r` is read-only, `x` cannot be reached.
     fn looks(states: &str) -> Vec<(Address, Found)> {
-        let config = config();
+        let config = Arc::new(config());
+        let ways = Ways::of(Arc::clone(&config)).expect("no files are named");
         let addresses = config.upstream.addresses();
         let looks = addresses.zip(states.chars()).map(|(address, state)| {
             let writes = match state {
@@ -354,7 +356,7 @@ mod tests {
                 _ => None,
             };
             let found = writes.map(|writes| Look {
-                way: Way::encrypted(&config, address),
+                way: ways.encrypted(address),
                 server: Server::new(address.to_string().as_bytes()),
                 writes,
             });

@@ -11,7 +11,8 @@ use rustls::client::{verify_server_cert_signed_by_trust_anchor, verify_server_na
 use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{
-    CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName, UnixTime,
+    CertificateDer, CertificateRevocationListDer, PrivateKeyDer, ServerName,
+    SubjectPublicKeyInfoDer, UnixTime,
 };
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{
@@ -393,6 +394,11 @@ impl<T: Transport> AsyncWrite for UpstreamStream<T> {
 
 fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
+}
+
+/// Checks that this is the PEM of a public key.
+pub fn check_public_key(pem: &[u8]) -> Result<(), TlsError> {
+    sections::<SubjectPublicKeyInfoDer<'_>>("public key", pem).map(drop)
 }
 
 fn certificates(what: &'static str, text: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {

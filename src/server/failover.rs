@@ -60,11 +60,10 @@ pub(super) struct Failover {
 impl Failover {
     /// Never returns.
     pub(super) async fn keep(self) {
-        let config = Arc::clone(self.control.config());
-        if config.upstream.only().is_some() {
+        if self.control.config().upstream.only().is_some() {
             return std::future::pending().await;
         }
-        let mut watch = Watch::new(config);
+        let mut watch = Watch::new(Arc::clone(self.control.ways()));
         let mut seen = HashMap::new();
         let mut silent = Silent::default();
         let mut told = Told::default();

@@ -417,10 +417,7 @@ fn setup(
     let config = config.load_full();
     let client_tls = tls::offered(config.tls.as_ref(), renewals)?;
     let upstream_tls = tls::toward_upstream(&config, control, renewals)?;
-    let upstream_key = match &config.upstream_public_key {
-        Some(path) => Some(read(path)?.into()),
-        None => None,
-    };
+    let upstream_key = tls::upstream_key(&config, renewals)?;
     Ok(ConnectSetup {
         admission,
         proxy_protocol: config.proxy_protocol.clone(),

@@ -1,15 +1,18 @@
 //! TLS on both sides, from what the rules say.
 
-use std::path::Path;
 use std::sync::Arc;
+
+use arc_swap::ArcSwap;
 
 use super::certificate::{Files, Renewal};
 use super::{Error, read};
-use crate::config::{CertificateFiles, ClientCertificates, ClientTls, Config, UpstreamTls, Verify};
+use crate::config::{
+    CertificateFiles, ClientCertificates, ClientTls, Config, UpstreamFiles, UpstreamTls, Verify,
+};
 use crate::counter::control::Control;
 use crate::net::tls::{
     Acceptor, OwnCertificate, ShownCertificate, Trusted, UpstreamConnector, Verification,
-    authorities,
+    authorities, check_public_key,
 };
 use crate::session::connect::{self, OfferedTls};
 
@@ -78,18 +81,22 @@ pub(super) fn toward_upstream(
     control: &Control,
     renewals: &mut Vec<Renewal>,
 ) -> Result<connect::UpstreamTls, Error> {
-    let paths = files_toward_upstream(config);
+    let paths = UpstreamFiles::paths(config);
     let files = Files::now(paths);
-    let Some(connector) = connector(config)? else {
+    let held = UpstreamFiles::read(config, read)?;
+    let Some(connector) = connector(config, &held)? else {
         return Ok(connect::UpstreamTls::Disabled);
     };
     if !files.is_empty() {
+        // They may have changed since it has read them.
+        control.renew(held);
         let (config, connector) = (Arc::clone(config), connector.clone());
         let control = control.clone();
         renewals.push(Renewal::new(files, move || {
-            if let Some(new) = self::connector(&config)? {
+            let held = UpstreamFiles::read(&config, read)?;
+            if let Some(new) = self::connector(&config, &held)? {
                 connector.replace_by(&new);
-                control.renew();
+                control.renew(held);
             }
             Ok(())
         }));
@@ -105,26 +112,38 @@ pub(super) fn toward_upstream(
     })
 }
 
-/// The authorities, and the proxy's own certificate with its key.
-fn files_toward_upstream(config: &Config) -> impl Iterator<Item = &Path> {
-    let verify = config.upstream_tls.verify();
-    let own = config.upstream_certificate.as_ref();
-    let own = own.map(|CertificateFiles { certificate, key }| [&**certificate, &**key]);
-    let ca = verify.map(|Verify { ca, .. }| &**ca);
-    ca.into_iter().chain(own.into_iter().flatten())
+/// The server's RSA key, if the rules name one. What becomes of its change goes into `renewals`.
+pub(super) fn upstream_key(
+    config: &Config,
+    renewals: &mut Vec<Renewal>,
+) -> Result<Option<Arc<ArcSwap<Vec<u8>>>>, Error> {
+    let Some(path) = config.upstream_public_key.clone() else {
+        return Ok(None);
+    };
+    let files = Files::now([&*path]);
+    let key = Arc::new(ArcSwap::from_pointee(read(&path)?));
+    renewals.push(Renewal::new(files, {
+        let key = Arc::clone(&key);
+        move || {
+            let pem = read(&path)?;
+            check_public_key(&pem)?;
+            key.store(Arc::new(pem));
+            Ok(())
+        }
+    }));
+    Ok(Some(key))
 }
 
 /// `None` where there is no TLS to MySQL.
-fn connector(config: &Config) -> Result<Option<UpstreamConnector>, Error> {
-    let own = match &config.upstream_certificate {
-        Some(CertificateFiles { certificate, key }) => {
-            Some(OwnCertificate::new(&read(certificate)?, &read(key)?)?)
-        }
+fn connector(config: &Config, files: &UpstreamFiles) -> Result<Option<UpstreamConnector>, Error> {
+    let own = match &files.own {
+        Some([certificate, key]) => Some(OwnCertificate::new(certificate, key)?),
         None => None,
     };
+    let ca = files.ca.as_deref().unwrap_or_default();
     let verification = match (&config.upstream_tls, config.upstream_tls.verify()) {
         (UpstreamTls::Disabled, _) => return Ok(None),
-        (_, Some(verify)) => verification(verify)?,
+        (_, Some(verify)) => verification(verify, ca)?,
         (_, None) => Verification::None,
     };
     let connector = UpstreamConnector::new(&config.upstream, verification, own.as_ref())?;
@@ -133,8 +152,8 @@ fn connector(config: &Config) -> Result<Option<UpstreamConnector>, Error> {
 
 /// The certificates that MySQL makes for itself carry no host name, so the chain alone is checked unless the rules say
 /// otherwise, as by the clients' own VERIFY_CA.
-fn verification(verify: &Verify) -> Result<Verification, Error> {
-    let trusted = authorities(&read(&verify.ca)?)?;
+fn verification(verify: &Verify, ca: &[u8]) -> Result<Verification, Error> {
+    let trusted = authorities(ca)?;
     Ok(match verify.host {
         true => Verification::AuthorityAndName(trusted),
         false => Verification::Authority(trusted),

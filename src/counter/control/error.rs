@@ -8,6 +8,9 @@ use crate::config::{Address, Config};
 use crate::counter::grants;
 use crate::wire::error_code::is_login_refused;
 
+/// The remedy for files that cannot be used.
+pub(super) const WRONG_FILES: &str = "correct the files that upstream_tls names";
+
 /// Why the control account has no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -137,7 +140,7 @@ impl Remedies {
             DriverFailure::Io(IoError::Tls(why)) => Error::Tls {
                 address,
                 why: why.to_string(),
-                remedy: "correct the files that upstream_tls names",
+                remedy: WRONG_FILES,
             },
             DriverFailure::Driver(DriverError::NoClientSslFlagFromServer) => Error::Tls {
                 address,

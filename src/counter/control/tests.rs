@@ -54,7 +54,8 @@ fn a_refused_account_gets_its_statements() {
 fn tls_follows_the_mode() {
     let options = |more: &str| {
         let config = config(more);
-        way::tls(&config, config.upstream.first())
+        let files = UpstreamFiles::read(&config, |_| Ok::<_, ()>(Vec::new())).unwrap();
+        way::tls(&config, config.upstream.first(), &files)
     };
     assert!(options("upstream_tls: {mode: disabled}").is_none());
     assert!(options("").unwrap().accept_invalid_certs());
@@ -141,4 +142,37 @@ async fn a_certificate_of_another_authority_or_time_is_refused() {
         );
         assert!(!is_welcome, "{why}");
     }
+}
+
+/// A file that is half written must not fail what looks for a primary.
+#[test]
+fn ways_are_made_with_the_files_that_were_read_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let ca = folder.path().join("ca.pem");
+    std::fs::write(&ca, "first").unwrap();
+    let config = config(&format!(
+        "upstream_tls: {{mode: required, ca: '{}'}}",
+        ca.display()
+    ));
+    let address = config.upstream.first().clone();
+    let ways = Ways::of(Arc::new(config)).unwrap();
+    let trusted = |way: &Way| {
+        let tls = way.looks.ssl_opts().expect("it is required");
+        let [ca] = tls.root_certs() else {
+            panic!("{tls:?}");
+        };
+        ca.clone()
+    };
+    std::fs::write(&ca, "sec").unwrap();
+    let first = ways.encrypted(&address);
+    assert_eq!(trusted(&first), b"first".to_vec().into());
+    let held = |ca: &str| UpstreamFiles {
+        ca: Some(ca.as_bytes().to_vec()),
+        own: None,
+    };
+    assert!(!ways.renew(held("first")), "it is no change");
+    assert!(ways.renew(held("second")));
+    // Of a server that was looked at before.
+    let second = ways.renewed(first);
+    assert_eq!(trusted(&second), b"second".to_vec().into());
 }

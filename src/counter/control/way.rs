@@ -1,10 +1,14 @@
 //! How one server is reached by the control account: the options of its connections, and their pool.
 
+use std::fs;
+use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use mysql_async::{ClientIdentity, Opts, OptsBuilder, Pool, PoolConstraints, PoolOpts, SslOpts};
 
-use crate::config::{Address, CertificateFiles, Config, UpstreamTls};
+use super::error::{Error, WRONG_FILES};
+use crate::config::{Address, Config, UpstreamFiles, UpstreamTls};
 
 /// The way to one server.
 #[derive(Debug)]
@@ -19,34 +23,87 @@ pub(in crate::counter) struct Way {
     pub(super) looks: Opts,
     /// For connections that roll up.
     pub(super) roll_ups: Opts,
+    /// What all these show and trust.
+    files: Arc<UpstreamFiles>,
 }
 
-impl Way {
+/// How each server is reached: by the rules, and by what the files hold that these name.
+#[derive(Debug)]
+pub(crate) struct Ways {
+    config: Arc<Config>,
+    files: ArcSwap<UpstreamFiles>,
+}
+
+impl Ways {
+    /// By these rules. Reads the files.
+    pub(in crate::counter) fn of(config: Arc<Config>) -> Result<Self, Error> {
+        let files = UpstreamFiles::read(&config, |path| {
+            fs::read(path).map_err(|why| Error::Tls {
+                address: config.upstream.first().to_string(),
+                why: format!("{}: {why}", path.display()),
+                remedy: WRONG_FILES,
+            })
+        });
+        Ok(Self {
+            files: ArcSwap::from_pointee(files?),
+            config,
+        })
+    }
+
+    pub(in crate::counter) fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
     /// To this server, with TLS if the rules say so, even where they would do without.
-    pub(in crate::counter) fn encrypted(config: &Config, address: &Address) -> Self {
-        Self::with(config, address, tls(config, address))
+    pub(in crate::counter) fn encrypted(&self, address: &Address) -> Way {
+        let files = self.files.load_full();
+        Way::with(
+            &self.config,
+            address,
+            (tls(&self.config, address, &files), files),
+        )
     }
 
     /// To this server without TLS, if the rules would do without.
-    pub(super) fn plain(config: &Config, address: &Address) -> Option<Self> {
-        is_optional(config).then(|| Self::with(config, address, None))
+    pub(super) fn plain(&self, address: &Address) -> Option<Way> {
+        let files = self.files.load_full();
+        is_optional(&self.config).then(|| Way::with(&self.config, address, (None, files)))
     }
 
-    fn with(config: &Config, address: &Address, tls: Option<SslOpts>) -> Self {
+    /// Ways are made with these files from now on. Whether that is a change.
+    pub(super) fn renew(&self, files: UpstreamFiles) -> bool {
+        let is_change = **self.files.load() != files;
+        if is_change {
+            self.files.store(Arc::new(files));
+        }
+        is_change
+    }
+
+    /// This way, with the files as they are now. Where the rules name any, it is one with TLS.
+    pub(super) fn renewed(&self, way: Way) -> Way {
+        match Arc::ptr_eq(&way.files, &self.files.load()) {
+            true => way,
+            false => self.encrypted(&way.address),
+        }
+    }
+}
+
+impl Way {
+    fn with(
+        config: &Config,
+        address: &Address,
+        (tls, files): (Option<SslOpts>, Arc<UpstreamFiles>),
+    ) -> Self {
         let to = |tls: Option<SslOpts>| builder(config, address, tls);
         let pooled = options(to(tls.clone()));
         Self {
+            files,
             address: address.clone(),
             pool: Pool::new(pooled.clone()),
             pooled,
             looks: looking(to(tls.clone())),
             roll_ups: rolling_up(to(tls)),
         }
-    }
-
-    /// Whether connections use TLS.
-    pub(in crate::counter) fn is_encrypted(&self) -> bool {
-        self.pooled.ssl_opts().is_some()
     }
 
     /// The same way, with a pool of its own: the address leads to another server.
@@ -57,6 +114,7 @@ impl Way {
             pooled: self.pooled.clone(),
             looks: self.looks.clone(),
             roll_ups: self.roll_ups.clone(),
+            files: Arc::clone(&self.files),
         }
     }
 }
@@ -71,15 +129,14 @@ impl Way {
 const ANY_NAME: &str = "NotValidForName";
 
 /// `None` for a connection without TLS. The proxy's own certificate is shown, if it has one.
-pub(super) fn tls(config: &Config, upstream: &Address) -> Option<SslOpts> {
-    let own = config.upstream_certificate.as_ref();
-    let own = own.map(|CertificateFiles { certificate, key }| {
-        ClientIdentity::new(certificate.clone().into(), key.clone().into())
-    });
-    verified(&config.upstream_tls, upstream).map(|tls| tls.with_client_identity(own))
+pub(super) fn tls(config: &Config, upstream: &Address, files: &UpstreamFiles) -> Option<SslOpts> {
+    let own = files.own.clone();
+    let own = own.map(|[certificate, key]| ClientIdentity::new(certificate.into(), key.into()));
+    let verified = verified(&config.upstream_tls, upstream, files.ca.as_ref());
+    verified.map(|tls| tls.with_client_identity(own))
 }
 
-fn verified(tls: &UpstreamTls, upstream: &Address) -> Option<SslOpts> {
+fn verified(tls: &UpstreamTls, upstream: &Address, ca: Option<&Vec<u8>>) -> Option<SslOpts> {
     match (tls, upstream) {
         (UpstreamTls::Disabled, _) | (_, Address::Unix(_)) => None,
         (UpstreamTls::Preferred | UpstreamTls::AsClient(None), _) => {
@@ -88,7 +145,7 @@ fn verified(tls: &UpstreamTls, upstream: &Address) -> Option<SslOpts> {
         (UpstreamTls::AsClient(Some(verify)) | UpstreamTls::Required(verify), _) => {
             let verified = SslOpts::default()
                 .with_disable_built_in_roots(true)
-                .with_root_certs(vec![verify.ca.clone().into()]);
+                .with_root_certs(ca.cloned().map(Into::into).into_iter().collect());
             Some(match verify.host {
                 true => verified,
                 false => verified

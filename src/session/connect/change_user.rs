@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
+
 use super::admission::Place;
 use super::bridge::{Bridge, Sides};
 use super::error::ConnectError;
@@ -25,7 +27,7 @@ pub struct Reauthentication {
     pub(super) plugin: Vec<u8>,
     pub(super) auth_plugin_data: Vec<u8>,
     pub(super) key: Arc<PasswordKey>,
-    pub(super) upstream_key: Option<Arc<[u8]>>,
+    pub(super) upstream_key: Option<Arc<ArcSwap<Vec<u8>>>>,
     pub(super) timeout: Duration,
     /// Where the upstream is.
     pub(in crate::session) upstream: Arc<Address>,

@@ -2,6 +2,7 @@
 //!
 //! No order is assumed: a plugin may take any number of rounds, and a side may send several packets in succession.
 
+use arc_swap::ArcSwap;
 use zeroize::Zeroizing;
 
 use super::admission::Place;
@@ -45,7 +46,7 @@ pub(super) struct Exchange<'e, 's> {
     pub(super) bridge: Bridge,
     pub(super) key: &'e PasswordKey,
     /// The upstream's public key, if it was configured.
-    pub(super) upstream_key: Option<&'e [u8]>,
+    pub(super) upstream_key: Option<&'e ArcSwap<Vec<u8>>>,
     pub(super) patience: &'e mut Patience,
     /// The client's place, which becomes this account's.
     pub(super) place: &'e mut Place,
@@ -165,7 +166,8 @@ impl Exchange<'_, '_> {
                 let Some(pem) = self.upstream_key else {
                     return Err(failure(plugin, PasswordError::PlainUpstream));
                 };
-                let encrypted = password::encrypt(&password, self.bridge.auth_plugin_data(), pem);
+                let pem = pem.load();
+                let encrypted = password::encrypt(&password, self.bridge.auth_plugin_data(), &pem);
                 let encrypted = encrypted.map_err(|source| failure(plugin, source))?;
                 self.write_upstream(&encrypted).await?;
             }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
+
 use super::admission::Admission;
 use super::password::PasswordKey;
 use crate::config::{ProxyProtocol, UpstreamCompression};
@@ -60,7 +62,7 @@ pub struct ConnectSetup {
     pub password_key: Arc<PasswordKey>,
     /// The upstream's RSA key as PEM, if it was configured. Passwords that arrive over TLS are encrypted with it for a
     /// plain upstream.
-    pub upstream_key: Option<Arc<[u8]>>,
+    pub upstream_key: Option<Arc<ArcSwap<Vec<u8>>>>,
     /// How long the client may take for its whole side of the handshake, and how long the upstream may take until it
     /// has sent its initial handshake.
     pub handshake_timeout: Duration,

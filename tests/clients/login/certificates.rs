@@ -26,12 +26,14 @@ const CLIENTS_NUMBER: u64 = 7;
 
 const PASSWORD: &str = "secret";
 
-/// The account by which the proxy works requires a certificate, too.
+/// The accounts by which proxies work require a certificate, too.
 const ACCOUNTS: &[&str] = &[
     "CREATE DATABASE login",
     "CREATE TABLE login.hot (id INT PRIMARY KEY, n INT NOT NULL DEFAULT 0)",
     "CREATE USER control@'%' IDENTIFIED BY '' REQUIRE X509",
     "GRANT ALL ON *.* TO control@'%' WITH GRANT OPTION",
+    "CREATE USER renewer@'%' IDENTIFIED BY '' REQUIRE X509",
+    "GRANT ALL ON *.* TO renewer@'%' WITH GRANT OPTION",
     "CREATE USER app@'%' IDENTIFIED BY 'secret'",
     "CREATE USER with_x509@'%' IDENTIFIED BY 'secret' REQUIRE X509",
     "CREATE USER of_client@'%' IDENTIFIED BY 'secret' REQUIRE SUBJECT '/CN=client'",
@@ -104,7 +106,14 @@ impl Place {
         place
     }
 
-    fn administer(&self, statement: &str) {
+    /// What the server says to this statement.
+    fn administer(&self, statement: &str) -> String {
+        let said = self.try_to(statement);
+        said.unwrap_or_else(|error| panic!("{error}: {statement}"))
+    }
+
+    /// The same, or the error.
+    fn try_to(&self, statement: &str) -> Result<String, String> {
         let mut client = twin::installation(self.server.flavour).client();
         let client = client.as_mut().expect("the sandbox's own");
         client.args(self.server.client_options());
@@ -114,8 +123,24 @@ impl Place {
             Flavour::MariaDb => ["--ssl", "--execute", statement],
         });
         let output = client.output().expect("it runs");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}: {statement}");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match output.status.success() {
+            true => Ok(text(&output.stdout)),
+            false => Err(text(&output.stderr)),
+        }
+    }
+
+    /// The connections of the account of this name that are logged in, by their ids.
+    fn connections(&self, user: &str) -> Vec<String> {
+        let rows = self.administer("SHOW PROCESSLIST");
+        let rows = rows.lines().map(|row| row.split('\t').collect::<Vec<_>>());
+        let ids = rows.filter_map(|row| match row[..] {
+            [id, of, _, _, command, ..] if of == user && command != "Connect" => {
+                Some(id.to_owned())
+            }
+            _ => None,
+        });
+        ids.collect()
     }
 
     fn file(&self, name: &str) -> String {
@@ -124,11 +149,12 @@ impl Place {
 
     /// A proxy with this in its rules, in which `<..>` is the path of a file of that name; its port.
     fn proxy(&self, rules: &str) -> u16 {
-        let started = self.started(rules);
+        let started = self.started("control", rules);
         started.unwrap_or_else(|error| panic!("{error} with {rules}"))
     }
 
-    fn started(&self, rules: &str) -> Result<u16, cli::Error> {
+    /// The same, with this account for its own connections.
+    fn started(&self, account: &str, rules: &str) -> Result<u16, cli::Error> {
         let mut more = String::new();
         for (index, part) in rules.split(['<', '>']).enumerate() {
             match index % 2 {
@@ -137,7 +163,7 @@ impl Place {
             }
         }
         let upstream = format!("127.0.0.1:{}", self.server.port);
-        let rules = rules_of(&upstream, &format!("{more}\n")).replace("root", "control");
+        let rules = rules_of(&upstream, &format!("{more}\n")).replace("root", account);
         self.runtime.block_on(start_proxy(&rules))
     }
 
@@ -385,7 +411,10 @@ fn the_control_account_is_refused_with_no_certificate_or_another_ones() {
                 "let upstream_tls.key name the key of upstream_tls.certificate",
             ),
         ] {
-            let started = place.started(&format!("upstream_tls: {{mode: preferred{own}}}"));
+            let started = place.started(
+                "control",
+                &format!("upstream_tls: {{mode: preferred{own}}}"),
+            );
             let error = started.expect_err("it does not start").to_string();
             assert!(error.contains(text), "{own}: {error}");
         }
@@ -485,4 +514,53 @@ fn the_proxys_own_certificate_and_the_servers_authorities_are_read_again() {
         place.renew("servers.pem", "ours.pem");
         place.log_in_until(proxy, "app", CLIENT, &[]);
     });
+}
+
+/// What does not fit yet changes nothing there, either.
+#[test]
+fn the_control_account_shows_the_renewed_certificate() {
+    on_each(|place| {
+        place.renew("control.pem", "proxy.pem");
+        place.renew("control-key.pem", "proxy-key.pem");
+        let rules = "tls: {ca: <ours.pem>}\nupstream_tls: {mode: preferred, certificate: <control.pem>, \
+             key: <control-key.pem>}";
+        let proxy = place.started("renewer", rules).expect("it starts");
+        let comes_back = |with: &str| {
+            let subject = format!("REQUIRE SUBJECT '/CN={with}'");
+            place.administer(&format!("ALTER USER renewer@'%' {subject}"));
+            let before = place.connections("renewer");
+            for id in &before {
+                // It may have gone by itself.
+                place.try_to(&format!("KILL {id}")).ok();
+            }
+            let since = Instant::now();
+            let is_new = |id: &String| !before.contains(id);
+            while !place.connections("renewer").iter().any(is_new) {
+                assert!(since.elapsed() < PATIENCE, "{with}");
+            }
+        };
+        place.renew("control-key.pem", "client-key.pem");
+        comes_back("proxy");
+        place.renew("control.pem", "client.pem");
+        place.log_in_until(proxy, "of_client", CLIENT, &[]);
+        comes_back("client");
+        place.administer("ALTER USER renewer@'%' REQUIRE X509");
+    });
+}
+
+/// MySQL alone has such a key. The server has not seen the account, so it asks for the password itself.
+#[test]
+fn the_servers_public_key_is_read_again() {
+    let place = Place::of(Flavour::MySql);
+    let place = place.as_ref().expect("it has been started");
+    place.administer("CREATE USER unseen@'%' IDENTIFIED BY 'secret'");
+    let another = KeyPair::generate().expect("a key").public_key_pem();
+    fs::write(place.file("public.pem"), another).expect("a file");
+    let rules = "upstream_tls: {mode: disabled, public_key: <public.pem>}";
+    let proxy = place.started("root", rules).expect("it starts");
+    let told = place.log_in(proxy, "unseen", Shows::Nothing);
+    assert!(told.is_err(), "it is another server's key");
+    let key = place.server.data_folder().join("public_key.pem");
+    fs::copy(key, place.file("public.pem")).expect("it is copied");
+    place.log_in_until(proxy, "unseen", Shows::Nothing, &[]);
 }

@@ -66,9 +66,9 @@ async fn asked_in_tls(
 #[tokio::test]
 async fn from_tls_to_a_plain_upstream_under_the_key_that_is_known_beforehand() {
     for plugin in ["caching_sha2_password", "sha256_password"] {
-        let pem = key().public_pem().await.unwrap().as_bytes().into();
+        let pem = key().public_pem().await.unwrap().as_bytes().to_vec();
         let setup = ConnectSetup {
-            upstream_key: Some(pem),
+            upstream_key: Some(Arc::new(ArcSwap::from_pointee(pem))),
             ..tls_for_clients()
         };
         let (mut client, mut upstream, relay) = asked_in_tls(setup, plugin).await;
@@ -173,9 +173,9 @@ async fn from_a_unix_socket_to_another_passes_as_it_comes() {
 
 #[tokio::test]
 async fn from_a_unix_socket_to_a_plain_upstream_under_the_key_that_is_known_beforehand() {
-    let pem = key().public_pem().await.unwrap().as_bytes().into();
+    let pem = key().public_pem().await.unwrap().as_bytes().to_vec();
     let setup = ConnectSetup {
-        upstream_key: Some(pem),
+        upstream_key: Some(Arc::new(ArcSwap::from_pointee(pem))),
         ..plain()
     };
     let mut stage = asked_over_a_socket(setup, "caching_sha2_password").await;
