@@ -209,8 +209,8 @@ impl Draw {
         let asks_back = ["LOAD DATA LOCAL", "COM_CHANGE_USER"].contains(&step.kind);
         step.is_ahead = self.is_one_in(12) && (self.manner == Manner::Any || !asks_back);
         // Rarely: a session that the server ends says nothing of what was to follow.
-        // In compressed packets it means nothing, but gives them numbers that the server refuses and the proxy takes for
-        // the rest of a file.
+        // In compressed packets it means nothing, but gives them numbers that the server refuses and the proxy takes
+        // for the rest of a file.
         let compression = capability::COMPRESS | capability::ZSTD_COMPRESSION;
         let is_refused = self.manner == Manner::Any || self.capabilities & compression == 0;
         if self.is_one_in(40) && is_refused {
