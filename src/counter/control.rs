@@ -31,7 +31,7 @@ pub use error::Error;
 use error::Remedies;
 pub(super) use error::no_answer;
 pub(super) use way::Way;
-pub(crate) use way::Ways;
+pub(crate) use way::{Ways, any_certificate, signed_for_any_host};
 
 /// How long a fold waits to learn which slot rows exist, before it goes on without knowing.
 const LOOK_TIMEOUT: Duration = Duration::from_secs(2);

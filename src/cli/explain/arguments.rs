@@ -15,6 +15,8 @@ Examples:
   countersink explain --catalog catalog.yaml 'SELECT * FROM posts'
                                                                 without a server, and with rules.yaml as it is now
   countersink explain --proxy 127.0.0.1:6033 --user app --password-env APP_PASSWORD 'SELECT views FROM shop.posts'
+  countersink explain --proxy db.test:6033 --user app --ssl-ca ca.pem ..
+                                                                in TLS, and only with a proxy whose certificate is verified
 
 Nothing is executed, and nothing is changed on any server. The plan's name is also what the log counts statements by.
 
@@ -54,6 +56,16 @@ pub(in crate::cli) struct ExplainArguments {
     /// The file with that user's password; a line break at its end is ignored.
     #[arg(long, value_name = "FILE", requires = "proxy")]
     pub(super) password_file: Option<PathBuf>,
+    /// Refuse a proxy whose certificate none of the authorities in this PEM file has signed. Without it, TLS is used if
+    /// the proxy offers it, and nothing is verified.
+    #[arg(long, value_name = "FILE", requires = "proxy")]
+    pub(super) ssl_ca: Option<PathBuf>,
+    /// A PEM file with the certificate to show to the proxy, where it requires one.
+    #[arg(long, value_name = "FILE", requires_all = ["proxy", "ssl_key"])]
+    pub(super) ssl_cert: Option<PathBuf>,
+    /// A PEM file with that certificate's private key.
+    #[arg(long, value_name = "FILE", requires = "ssl_cert")]
+    pub(super) ssl_key: Option<PathBuf>,
     /// The current schema; by default that of the hot tables, if they share one.
     #[arg(long, value_name = "NAME")]
     pub(super) schema: Option<String>,

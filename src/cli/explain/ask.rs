@@ -1,11 +1,14 @@
 //! Asks a running proxy for explanations.
 
+use std::path::Path;
+
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, OptsBuilder};
+use mysql_async::{ClientIdentity, Conn, DriverError, OptsBuilder, SslOpts};
 
 use super::{Error, ExplainArguments, show};
 use crate::cli::password;
 use crate::config::HostPort;
+use crate::counter::control::{any_certificate, signed_for_any_host};
 use crate::explain::{Line, Part};
 
 /// The explanation of each statement, each in a session of its own at the proxy.
@@ -32,7 +35,18 @@ pub(super) async fn ask(
         .pass(password)
         .db_name(arguments.schema.clone())
         .prefer_socket(false);
-    let mut conn = Conn::new(options).await.map_err(lost)?;
+    let mut conn = match Conn::new(options.clone().ssl_opts(tls(arguments)?)).await {
+        Err(mysql_async::Error::Driver(DriverError::NoClientSslFlagFromServer)) => {
+            if arguments.ssl_ca.is_some() || arguments.ssl_cert.is_some() {
+                return Err(Error::NoTls {
+                    proxy: proxy.to_string(),
+                });
+            }
+            Conn::new(options).await
+        }
+        connected => connected,
+    }
+    .map_err(lost)?;
     if let Some(modes) = &arguments.sql_mode {
         let set = format!("SET SESSION sql_mode = '{modes}'");
         conn.query_drop(set).await.map_err(lost)?;
@@ -61,4 +75,27 @@ pub(super) async fn ask(
     }
     conn.disconnect().await.map_err(lost)?;
     Ok(explained)
+}
+
+/// As MySQL's own clients: any certificate will do, unless authorities are named.
+fn tls(arguments: &ExplainArguments) -> Result<SslOpts, Error> {
+    let tls = match &arguments.ssl_ca {
+        Some(ca) => signed_for_any_host(read(ca)?),
+        None => any_certificate(),
+    };
+    let own = match (&arguments.ssl_cert, &arguments.ssl_key) {
+        (Some(certificate), Some(key)) => Some(ClientIdentity::new(
+            read(certificate)?.into(),
+            read(key)?.into(),
+        )),
+        _ => None,
+    };
+    Ok(tls.with_client_identity(own))
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, Error> {
+    std::fs::read(file).map_err(|source| Error::Unreadable {
+        name: file.display().to_string(),
+        source,
+    })
 }

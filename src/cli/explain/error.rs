@@ -48,6 +48,14 @@ pub enum Error {
         /// What went wrong.
         source: mysql_async::Error,
     },
+    /// Something is asked of TLS, and the proxy has none.
+    #[error(
+        "{proxy}: offers no TLS; leave --ssl-ca and --ssl-cert out, or let it offer TLS (tls.client)"
+    )]
+    NoTls {
+        /// Its address.
+        proxy: String,
+    },
     /// The address is not that of a proxy that can explain.
     #[error(
         "{proxy}: is no Countersink that explains, but a server: {message}; name the address that the proxy listens on"

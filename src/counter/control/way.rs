@@ -137,23 +137,37 @@ pub(super) fn tls(config: &Config, upstream: &Address, files: &UpstreamFiles) ->
 }
 
 fn verified(tls: &UpstreamTls, upstream: &Address, ca: Option<&Vec<u8>>) -> Option<SslOpts> {
+    let ca = ca.cloned().unwrap_or_default();
     match (tls, upstream) {
         (UpstreamTls::Disabled, _) | (_, Address::Unix(_)) => None,
-        (UpstreamTls::Preferred | UpstreamTls::AsClient(None), _) => {
-            Some(SslOpts::default().with_danger_accept_invalid_certs(true))
-        }
+        (UpstreamTls::Preferred | UpstreamTls::AsClient(None), _) => Some(any_certificate()),
         (UpstreamTls::AsClient(Some(verify)) | UpstreamTls::Required(verify), _) => {
-            let verified = SslOpts::default()
-                .with_disable_built_in_roots(true)
-                .with_root_certs(ca.cloned().map(Into::into).into_iter().collect());
             Some(match verify.host {
-                true => verified,
-                false => verified
-                    .with_danger_skip_domain_validation(true)
-                    .with_danger_tls_hostname_override(Some(ANY_NAME)),
+                true => signed_for_its_host(ca),
+                false => signed_for_any_host(ca),
             })
         }
     }
+}
+
+/// TLS in which any certificate will do, as with MySQL's `ssl-mode=PREFERRED` and `REQUIRED`.
+pub(crate) fn any_certificate() -> SslOpts {
+    SslOpts::default().with_danger_accept_invalid_certs(true)
+}
+
+/// TLS in which one of these authorities, which are PEM, must have signed the certificate, whatever host it names, as
+/// with `ssl-mode=VERIFY_CA`.
+pub(crate) fn signed_for_any_host(ca: Vec<u8>) -> SslOpts {
+    signed_for_its_host(ca)
+        .with_danger_skip_domain_validation(true)
+        .with_danger_tls_hostname_override(Some(ANY_NAME))
+}
+
+/// The same, but it must name the host, as with `ssl-mode=VERIFY_IDENTITY`.
+fn signed_for_its_host(ca: Vec<u8>) -> SslOpts {
+    SslOpts::default()
+        .with_disable_built_in_roots(true)
+        .with_root_certs(vec![ca.into()])
 }
 
 /// Whether a server without TLS will do. The control account has no client whose TLS it could follow. A certificate of

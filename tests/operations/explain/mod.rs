@@ -7,6 +7,7 @@ mod command;
 mod counts;
 mod locks;
 mod session;
+mod tls;
 
 /// Tables of a test, in which `~` stands for its schema.
 const TABLES: &str = "\
