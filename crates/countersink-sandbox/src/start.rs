@@ -1,9 +1,11 @@
 //! A running server: started on a copy of the template, watched until it responds, and removed again.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -296,14 +298,23 @@ fn ended_with(status: i32) -> String {
     }
 }
 
-/// A port that was free a moment ago.
+/// A port that was free a moment ago, and that this process has been given no other time: two members of a cluster
+/// would be told the same one before either listens there.
 pub(super) fn free_port() -> Result<u16, Error> {
+    static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
     let name = Path::new("127.0.0.1:0");
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(Error::file("listen on", name))?;
-    Ok(listener
-        .local_addr()
-        .map_err(Error::file("listen on", name))?
-        .port())
+    // Those that are refused stay taken, so that the system offers others.
+    let mut refused = Vec::new();
+    loop {
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(Error::file("listen on", name))?;
+        let address = listener.local_addr();
+        let port = address.map_err(Error::file("listen on", name))?.port();
+        let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+        if given.insert(port) {
+            return Ok(port);
+        }
+        refused.push(listener);
+    }
 }
 
 fn arguments(command: &mut Command, flavour: Flavour, folder: &Path, port: u16, options: &Options) {
@@ -325,4 +336,18 @@ fn arguments(command: &mut Command, flavour: Flavour, folder: &Path, port: u16, 
         false => ["--sync-binlog=0", "--innodb-flush-log-at-trx-commit=0"],
     });
     command.args(&options.extra);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_port_is_given_twice() {
+        let ports: Result<Vec<_>, _> = (0..2_000).map(|_| free_port()).collect();
+        let mut ports = ports.expect("ports");
+        ports.sort_unstable();
+        ports.dedup();
+        assert_eq!(ports.len(), 2_000);
+    }
 }
