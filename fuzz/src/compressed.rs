@@ -3,7 +3,7 @@
 use countersink::net::{Algorithm, PacketStream, Role};
 
 use crate::input::Input;
-use crate::transport::{Piece, Scripted, block_on, taken};
+use crate::transport::{Scripted, block_on, taken};
 
 /// How much is read, in bytes: what is compressed can be a thousand times as long.
 const MOST_READ: usize = 256 * 1024;
@@ -80,12 +80,7 @@ fn send(sender: Role, receiver: Role, algorithm: Algorithm, stream: &[u8], lengt
 }
 
 fn read<'a>(role: Role, algorithm: Algorithm, pieces: impl IntoIterator<Item = &'a [u8]>) -> Told {
-    let pieces = pieces.into_iter().map(|bytes| Piece {
-        bytes: bytes.to_vec(),
-        is_late: false,
-    });
-    let (transport, _) = Scripted::new(pieces, false);
-    let mut stream = PacketStream::new(Box::new(transport));
+    let mut stream = PacketStream::new(Box::new(Scripted::saying(pieces)));
     stream.compress(role, algorithm);
     let mut plain = Vec::new();
     let mut is_broken = false;

@@ -6,7 +6,7 @@ use countersink::net::proxy_protocol::{HeaderError, header, read_header};
 use countersink::net::{Origin, PacketStream};
 
 use crate::input::Input;
-use crate::transport::{Piece, Scripted, block_on};
+use crate::transport::{Scripted, block_on};
 
 /// How many bytes may be asked for before it is known that there is no header.
 const MOST_READ: usize = 64 * 1024;
@@ -52,12 +52,7 @@ pub fn check(data: &[u8]) {
 }
 
 fn read<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Told {
-    let pieces = pieces.into_iter().map(|bytes| Piece {
-        bytes: bytes.to_vec(),
-        is_late: false,
-    });
-    let (transport, _) = Scripted::new(pieces, false);
-    let mut stream = PacketStream::new(Box::new(transport));
+    let mut stream = PacketStream::new(Box::new(Scripted::saying(pieces)));
     let origin = block_on(read_header(&mut stream));
     Told {
         origin: origin.map_err(|error| matches!(error, HeaderError::Read(_))),

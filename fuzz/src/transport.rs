@@ -29,6 +29,15 @@ pub(crate) struct Scripted {
 }
 
 impl Scripted {
+    /// It says these pieces, none of them late, and ends.
+    pub(crate) fn saying<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let pieces = pieces.into_iter().map(|bytes| Piece {
+            bytes: bytes.to_vec(),
+            is_late: false,
+        });
+        Self::new(pieces, false).0
+    }
+
     pub(crate) fn new(pieces: impl IntoIterator<Item = Piece>, stalls: bool) -> (Self, Written) {
         let written = Written::default();
         let scripted = Self {
