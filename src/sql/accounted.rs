@@ -31,8 +31,8 @@ pub(super) fn is_complete(context: &Context<'_>, tables: &[Arc<HotTable>]) -> bo
         return true;
     }
     let mut met = Met::default();
-    let _ = context.syntax.statement.visit(&mut met);
-    names.all(|start| met.starts.contains(&start))
+    let walk = context.syntax.statement.visit(&mut met);
+    walk.is_continue() && names.all(|start| met.starts.contains(&start))
 }
 
 /// Whether a token may be the name of one of these tables: by how it is spelled, and because it qualifies nothing, and
@@ -168,6 +168,10 @@ impl Visitor for Met {
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        // Other databases' `f(x).field`. A server finds an error there, and quotes the text.
+        if let Expr::CompoundFieldAccess { .. } = expr {
+            return ControlFlow::Break(());
+        }
         if let Some(path) = column_path(expr) {
             path.iter().for_each(|part| self.note(part));
         }
@@ -204,6 +208,17 @@ mod tests {
         for text in cases {
             let plan = plan(text.as_bytes(), &variables, &catalog);
             assert_eq!(show(&plan), "fold NotParsed: posts", "{text}");
+        }
+    }
+
+    #[test]
+    fn what_no_server_reads_is_not_edited() {
+        for text in [
+            "SELECT f(1).views FROM posts WHERE id = 1",
+            "SELECT a.name, COUNT(*).views FROM posts p JOIN authors a ON a.id = p.author_id",
+            "UPDATE posts SET views = views + 1 WHERE f(1).id = 1",
+        ] {
+            assert_eq!(planned(text), "fold NotParsed: posts", "{text}");
         }
     }
 
