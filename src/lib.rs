@@ -22,7 +22,7 @@
 //! | 8 | [`admin`]: the SQL console; metrics, dashboard and health over HTTP |
 //! | 7 | [`server`]: accept, the threads of sessions, stop; rules that change; failover |
 //! | 6 | [`session`]: one client, one upstream connection · [`driver`]: a MySQL client, for demo, bench and tests · [`advise`]: which counters are hot |
-//! | 5 | [`explain`]: what is done with a statement, for people, pure · [`check`]: what is wrong between rules and server |
+//! | 5 | [`explain`]: what is done with a statement, for people, pure · [`check`]: what is wrong between rules and server · [`sentinel`]: who writes past the proxy |
 //! | 4 | [`counter`]: the control account, slot tables, slots, folds, combining, roll-up · [`traffic`]: what passes, in bounded memory |
 //! | 3 | [`net`]: packet streams over TCP, TLS, unix sockets, compressed or not · [`sql`]: text to plan, pure |
 //! | 2 | [`wire`]: bytes to packets, pure · [`catalog`]: what the hot tables look like · [`spans`]: OpenTelemetry |
@@ -65,6 +65,7 @@ pub mod explain;
 pub mod metrics;
 pub mod net;
 pub mod reason;
+pub mod sentinel;
 pub mod server;
 pub mod session;
 pub mod spans;

@@ -60,6 +60,8 @@ pub struct Metrics {
     drifted: AtomicU64,
     /// Transactions that were run again because another member of the cluster had been first.
     retried: AtomicU64,
+    /// Changes of hot tables of which it could not be told whether they went past the proxy.
+    undecided: AtomicU64,
     /// Statements whose spans a collector has taken.
     traced: AtomicU64,
     /// Statements whose spans were dropped.
@@ -86,6 +88,7 @@ impl Default for Metrics {
             failed_roll_ups: AtomicU64::new(0),
             drifted: AtomicU64::new(0),
             retried: AtomicU64::new(0),
+            undecided: AtomicU64::new(0),
             traced: AtomicU64::new(0),
             untraced: AtomicU64::new(0),
         }
@@ -129,6 +132,17 @@ impl Metrics {
     /// Counts statements whose spans a collector has taken.
     pub fn count_traced(&self, statements: u64) {
         self.traced.fetch_add(statements, Ordering::Relaxed);
+    }
+
+    /// Counts changes of which it could not be told whether they went past the proxy.
+    pub fn count_undecided(&self, changes: usize) {
+        let changes = u64::try_from(changes).unwrap_or(u64::MAX);
+        self.undecided.fetch_add(changes, Ordering::Relaxed);
+    }
+
+    /// Changes of which it could not be told whether they went past the proxy.
+    pub fn undecided(&self) -> u64 {
+        self.undecided.load(Ordering::Relaxed)
     }
 
     /// Statements whose spans a collector has taken.

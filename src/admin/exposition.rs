@@ -168,6 +168,11 @@ impl Now {
             ("changeovers", "Changes from rest to slots", |counted| {
                 counted.changeovers
             }),
+            (
+                "writes_past_proxy",
+                "Changes of counters, and deleted rows, that the sentinel has seen past the proxy",
+                |counted| counted.writes_past,
+            ),
         ] {
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             for (table, counts) in hot.tables() {
@@ -247,6 +252,11 @@ impl Now {
                 "rollup_drift",
                 "Roll-ups that were rolled back because they would have changed a value: none, unless there is a bug",
                 metrics.drifted(),
+            ),
+            (
+                "sentinel_undecided",
+                "Changes of hot tables of which the sentinel could not tell whether they went past the proxy",
+                metrics.undecided(),
             ),
             (
                 "traced_statements",

@@ -71,6 +71,8 @@ pub struct Config {
     pub upstream_public_key: Option<PathBuf>,
     /// Compression toward the upstream.
     pub upstream_compression: UpstreamCompression,
+    /// As which replica the sentinel reads the server's binary log, if it does.
+    pub sentinel: Option<u32>,
     /// Headers that say where clients have connected from.
     pub proxy_protocol: ProxyProtocol,
     /// How slot tables are named, unless a rule says otherwise.

@@ -25,6 +25,7 @@ pub(super) struct RawConfig {
     pub(super) control: Option<RawAccount>,
     pub(super) tls: Option<RawClientTls>,
     pub(super) upstream_tls: Option<RawUpstreamTls>,
+    pub(super) sentinel: Option<RawSentinel>,
     pub(super) proxy_protocol: Option<RawProxyProtocol>,
     pub(super) slot_table: Option<Scalar>,
     pub(super) upstream_compression: Option<Scalar>,
@@ -80,6 +81,12 @@ pub(super) struct RawUpstreamTls {
     pub(super) certificate: Option<Scalar>,
     pub(super) key: Option<Scalar>,
     pub(super) public_key: Option<Scalar>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a mapping with server_id")]
+pub(super) struct RawSentinel {
+    pub(super) server_id: Option<Scalar>,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -21,6 +21,7 @@ use super::looks::Looks;
 use super::primary::{self, Look};
 use super::registry::Registry;
 use super::server::{self, Server};
+use super::threads::Threads;
 use super::turns::Turns;
 use super::unpoisoned;
 use crate::catalog::HotTable;
@@ -64,6 +65,8 @@ pub struct Control {
     agreement: Agreement,
     /// Roll-ups take turns with statements that wait for no lock.
     turns: Turns,
+    /// The server's threads that serve this proxy.
+    threads: Arc<Threads>,
 }
 
 impl Control {
@@ -107,6 +110,7 @@ impl Control {
             ways,
             agreement,
             turns: Turns::default(),
+            threads: Arc::default(),
         })
     }
 
@@ -161,6 +165,11 @@ impl Control {
     /// Who may lock rows now: roll-ups, or statements that wait for no lock.
     pub fn turns(&self) -> &Turns {
         &self.turns
+    }
+
+    /// The server's threads that serve this proxy.
+    pub fn threads(&self) -> &Arc<Threads> {
+        &self.threads
     }
 
     /// Where sessions find the server.
@@ -335,7 +344,10 @@ impl Control {
         connecting: impl Future<Output = Result<Conn, DriverFailure>>,
     ) -> Result<Conn, Error> {
         match tokio::time::timeout(self.timeout, connecting).await {
-            Ok(Ok(conn)) => Ok(conn),
+            Ok(Ok(conn)) => {
+                self.threads.note(conn.id());
+                Ok(conn)
+            }
             Ok(Err(failure)) => Err(self.remedies.explain(&way.address, failure)),
             Err(_) => Err(no_answer(&way.address, self.timeout)),
         }

@@ -18,6 +18,11 @@ pub(crate) const TO_MAKE_SLOT_TABLE: &[&str] = &["CREATE", "ALTER", "DROP"];
 /// What it needs on the table of proxies, and to make that, where the members of a cluster all take writes.
 pub(crate) const ON_REGISTRY: &[&str] = &["SELECT", "INSERT", "UPDATE", "DELETE", "CREATE"];
 
+/// The GRANT for the sentinel. A server grants these for all of its tables, or not at all.
+pub(crate) fn for_sentinel(account: &str) -> String {
+    format!("GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO {account};")
+}
+
 /// The GRANT for the table of proxies. The account makes the schema as well, if nobody has.
 pub(crate) fn for_registry(account: &str) -> String {
     let schema = quote::name(&registry::table().schema);
@@ -47,6 +52,7 @@ pub fn for_control(config: &Config, account: &str) -> Vec<String> {
         }
     }
     grants.extend(on_schemas);
+    grants.extend(config.sentinel.map(|_| for_sentinel(account)));
     grants
 }
 

@@ -23,6 +23,7 @@ pub mod rollup;
 pub mod server;
 mod slots;
 pub mod snapshot;
+pub mod threads;
 pub mod turns;
 pub mod unfit;
 pub mod withdrawal;

@@ -14,6 +14,7 @@ pub struct TableCounts {
     combined: AtomicU64,
     batched: AtomicU64,
     changeovers: AtomicU64,
+    writes_past: AtomicU64,
 }
 
 /// A snapshot of the counters of one hot table.
@@ -33,6 +34,8 @@ pub struct TableCounted {
     pub batched: u64,
     /// How often the table came from rest to slots.
     pub changeovers: u64,
+    /// Changes of its counters, and deleted rows, that the sentinel has seen past the proxy.
+    pub writes_past: u64,
 }
 
 impl TableCounts {
@@ -69,6 +72,11 @@ impl TableCounts {
         self.changeovers.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Counts a change past the proxy.
+    pub fn count_write_past(&self) {
+        self.writes_past.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// A snapshot of what has been counted so far.
     pub fn counted(&self) -> TableCounted {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -80,6 +88,7 @@ impl TableCounts {
             combined: read(&self.combined),
             batched: read(&self.batched),
             changeovers: read(&self.changeovers),
+            writes_past: read(&self.writes_past),
         }
     }
 }

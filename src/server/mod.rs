@@ -30,6 +30,7 @@ use crate::counter::node::{self, Claims, Node};
 use crate::counter::rollup::{Adoption, RollUp};
 use crate::net::tls::TlsError;
 use crate::net::{Cut, Origin};
+use crate::sentinel::{self, Watched};
 use crate::session::connect::{self, Admission, ConnectSetup, PasswordKey};
 use crate::session::{Session, Shared};
 use certificate::Renewal;
@@ -103,6 +104,7 @@ pub struct Server {
     adoption: JoinHandle<()>,
     failover: JoinHandle<()>,
     certificates: JoinHandle<()>,
+    sentinel: Option<JoinHandle<()>>,
     workers: Workers,
 }
 
@@ -152,6 +154,7 @@ impl Server {
             Arc::clone(&shared),
             refreshes,
         );
+        let said = Arc::clone(&claims);
         let control_for_rights = control.clone();
         let control_servers = control.servers();
         let failover = failover::Failover {
@@ -184,6 +187,10 @@ impl Server {
         // Before the rules ask anything: a server that hangs now may have to be left.
         let failover = tokio::spawn(failover.keep());
         let certificates = tokio::spawn(certificate::keep(renewals));
+        let sentinel = config.load().sentinel.map(|server_id| {
+            let reading = (pardoning.clone(), said);
+            tokio::spawn(watch_past(server_id, reading, Arc::clone(&shared)))
+        });
         keeper.start().await;
         Ok(Self {
             listeners,
@@ -201,6 +208,7 @@ impl Server {
             adoption,
             failover,
             certificates,
+            sentinel,
             workers,
         })
     }
@@ -286,6 +294,9 @@ impl Server {
         self.adoption.abort();
         self.failover.abort();
         self.certificates.abort();
+        if let Some(sentinel) = self.sentinel {
+            sentinel.abort();
+        }
         // Values are as safe in slots; but others read base.
         shared.spans.flush().await;
         ended.send(()).ok();
@@ -293,6 +304,17 @@ impl Server {
             tracing::warn!("stopped before everything was rolled up; the next start goes on");
         }
     }
+}
+
+/// Reports who changes counters past the proxy.
+async fn watch_past(
+    server_id: u32,
+    (control, claims): (Control, Arc<Claims>),
+    shared: Arc<Shared>,
+) {
+    let watched = || Watched::of(&shared.hot().catalog);
+    let told = (&*shared.past, &*shared.metrics);
+    sentinel::keep(server_id, (&control, &claims), watched, told).await;
 }
 
 /// Waits for the last roll-up as long as it makes progress, but not for ever: other proxies may fill slots all the time
@@ -396,6 +418,8 @@ async fn serve(
     let bypass = config.bypass.clone();
     drop(config);
     let origin = connected.origin;
+    let threads = Arc::clone(shared.control.threads());
+    let _thread = threads.enter(connected.thread_id);
     let mut session = Session::new(connected, (origin, cut), shared, bypass);
     match session.run().await {
         Ok(()) => tracing::debug!(peer = %origin, "session closed"),

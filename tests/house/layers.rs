@@ -13,7 +13,7 @@ const FLOORS: &[&[&str]] = &[
     &["wire", "catalog", "spans"],
     &["net", "sql"],
     &["counter", "traffic"],
-    &["explain", "check"],
+    &["explain", "check", "sentinel"],
     &["advise", "driver", "session"],
     &["server"],
     &["admin"],

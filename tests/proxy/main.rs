@@ -24,6 +24,7 @@ mod members;
 mod packet_size;
 mod replica;
 mod rollup;
+mod sentinel;
 mod snapshot_isolation;
 mod sql_prepared;
 mod stalled;

@@ -69,6 +69,7 @@ error_codes! {
     ER_USER_LIMIT_REACHED = 1226, "The account has reached one of its resource limits.";
     ER_SPECIFIC_ACCESS_DENIED_ERROR = 1227, "The account lacks a global privilege.";
     ER_NOT_SUPPORTED_YET = 1235, "The server does not support that.";
+    ER_MASTER_FATAL_ERROR_READING_BINLOG = 1236, "The binary log cannot be read from that place on, as after a purge.";
     ER_OPERAND_COLUMNS = 1241, "An operand has another number of columns.";
     ER_UNKNOWN_STMT_HANDLER = 1243, "Unknown prepared statement.";
     ER_ILLEGAL_REFERENCE = 1247, "A reference to what is not there yet.";

@@ -34,7 +34,7 @@ impl Report {
 }
 
 /// All of them. docs/admin.md has them too; a test compares.
-pub(super) static REPORTS: [Report; 12] = [
+pub(super) static REPORTS: [Report; 13] = [
     tables::RULES,
     tables::COUNTERS,
     tables::SLOTS,
@@ -44,6 +44,7 @@ pub(super) static REPORTS: [Report; 12] = [
     proxy::REASONS,
     proxy::STATS,
     proxy::LOG,
+    proxy::SENTINEL,
     config::UPSTREAMS,
     config::CONFIG,
     Report {

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{Check, Text, rules};
 use crate::config::environment::Environment;
 use crate::config::error::{Error, Problem};
-use crate::config::limits::{Range, duration};
-use crate::config::raw::{RawAccount, RawBypass, RawConfig, RawProxyProtocol, Scalar};
+use crate::config::limits::{Range, duration, number};
+use crate::config::raw::{RawAccount, RawBypass, RawConfig, RawProxyProtocol, RawSentinel, Scalar};
 use crate::config::{
     Account, Bypass, Config, HostPort, ProxyProtocol, Secret, Upstreams, address, compression,
     names, proxy_protocol,
@@ -95,6 +95,7 @@ pub(in crate::config) fn config(
                 compression::upstream_compression,
             )?
             .unwrap_or_default(),
+        sentinel: check.sentinel(raw.sentinel)?,
         proxy_protocol: check.proxy_protocol(raw.proxy_protocol.unwrap_or_default())?,
         handshake_timeout: check
             .field("handshake_timeout", raw.handshake_timeout, |text| {
@@ -142,6 +143,21 @@ impl Check<'_> {
             addresses.extend(self.field("upstreams", Some(written), address::one_of_several)?);
         }
         address::several(addresses).map_err(refuse)
+    }
+
+    fn sentinel(&self, raw: Option<RawSentinel>) -> Result<Option<u32>, Error> {
+        let Some(raw) = raw else { return Ok(None) };
+        let remedy = "choose one that no replica of this server has, and no other proxy";
+        let id = self.field("sentinel.server_id", raw.server_id, |text| {
+            number(text, (1, u32::MAX), remedy)
+        })?;
+        let missing = || {
+            self.missing(
+                "sentinel.server_id",
+                "choose one that no replica of this server has, as in sentinel: {server_id: 6033}",
+            )
+        };
+        id.map(Some).ok_or_else(missing)
     }
 
     fn proxy_protocol(&self, raw: RawProxyProtocol) -> Result<ProxyProtocol, Error> {

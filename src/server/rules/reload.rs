@@ -190,6 +190,7 @@ fn need_a_restart(old: &Config, new: &Config) -> Vec<&'static str> {
         upstream_certificate,
         upstream_public_key,
         upstream_compression,
+        sentinel,
         proxy_protocol,
         handshake_timeout,
         connections: _,
@@ -216,6 +217,7 @@ fn need_a_restart(old: &Config, new: &Config) -> Vec<&'static str> {
             "upstream_compression",
             *upstream_compression != old.upstream_compression,
         ),
+        ("sentinel", *sentinel != old.sentinel),
         ("proxy_protocol", *proxy_protocol != old.proxy_protocol),
         (
             "handshake_timeout",

@@ -24,6 +24,7 @@ use crate::counter::server::Server;
 use crate::counter::withdrawal::{self, Withdrawal};
 use crate::counter::{Key, KeyForm, Slots};
 use crate::metrics::Metrics;
+use crate::sentinel::Reports;
 use crate::spans::Spans;
 use crate::traffic::Traffic;
 use hot_tables::{Hot, PreparedUnder};
@@ -66,6 +67,8 @@ pub struct Shared {
     pub traffic: Traffic,
     /// Where statements go whose applications trace them.
     pub spans: Spans,
+    /// What the sentinel has found.
+    pub past: Arc<Reports>,
     /// The sessions that are connected.
     pub sessions: Arc<Sessions>,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
@@ -144,6 +147,7 @@ impl Shared {
             of_several_rows: quick_cache::sync::Cache::new(MOST_SHAPES),
             traffic: Traffic::default(),
             spans: Spans::start(&metrics),
+            past: Arc::default(),
             metrics,
             sessions: Arc::default(),
             refresh,

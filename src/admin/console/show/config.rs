@@ -68,6 +68,7 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
         upstream_certificate,
         upstream_public_key,
         upstream_compression,
+        sentinel,
         proxy_protocol,
         slot_table,
         handshake_timeout,
@@ -143,6 +144,10 @@ fn settings(config: &Config) -> Vec<(&'static str, Value)> {
             upstream_public_key.as_deref().map(path).into(),
         ),
         ("upstream_compression", upstream_compression.name().into()),
+        (
+            "sentinel.server_id",
+            sentinel.map(|id| id.to_string()).into(),
+        ),
         ("proxy_protocol.from", networks.join(",").into()),
         (
             "proxy_protocol.send",

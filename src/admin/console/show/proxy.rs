@@ -72,6 +72,39 @@ pub(super) const SESSIONS: Report = Report {
     },
 };
 
+pub(super) const SENTINEL: Report = Report {
+    name: "SENTINEL",
+    about: "who has changed counters past the proxy, the last ones first",
+    columns: &[
+        text("time", "when, by the server's clock, in UTC"),
+        text("table", "the hot table"),
+        text(
+            "change",
+            "`update` of a counter, `delete` of a row, or a `statement` that names the table, where the binary log has no rows",
+        ),
+        text("key", "whose row it was; NULL for a statement"),
+        integer(
+            "thread",
+            "the server's thread that did it, as SHOW PROCESSLIST has it while it is connected",
+        ),
+    ],
+    rows: |desk| {
+        let findings = desk.shared.past.all().into_iter().rev();
+        findings
+            .map(|finding| {
+                let (schema, name) = finding.table;
+                vec![
+                    iso(finding.at).into(),
+                    format!("{schema}.{name}").into(),
+                    finding.kind.to_string().into(),
+                    finding.key.as_deref().into(),
+                    u64::from(finding.thread).into(),
+                ]
+            })
+            .collect()
+    },
+};
+
 pub(super) const PLANS: Report = Report {
     name: "PLANS",
     about: "plans that are kept; a thousand of them at the most",
