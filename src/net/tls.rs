@@ -4,6 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -97,10 +98,21 @@ fn certified(certificate: &[u8], key: &[u8]) -> Result<CertifiedKey, TlsError> {
     Ok(CertifiedKey::from_der(chain, key, &provider())?)
 }
 
+/// For how long sessions of TLS are resumed: as long as MySQL's (manual: ssl_session_cache_timeout).
+const RESUMED: Duration = Duration::from_secs(300);
+
 /// TLS 1.2 and 1.3 for clients, who are shown a certificate.
 pub struct Acceptor {
     shown: Arc<ShownCertificate>,
-    acceptor: ArcSwap<TlsAcceptor>,
+    accepting: ArcSwap<Accepting>,
+    resumed: Duration,
+}
+
+/// What resumes the sessions that it has begun.
+struct Accepting {
+    acceptor: TlsAcceptor,
+    clients: Arc<dyn ClientCertVerifier>,
+    since: Instant,
 }
 
 impl Acceptor {
@@ -118,24 +130,52 @@ impl Acceptor {
         shown: Arc<ShownCertificate>,
         clients: Arc<dyn ClientCertVerifier>,
     ) -> Result<Self, TlsError> {
-        let acceptor = accepting(Arc::clone(&shown), clients)?;
+        let accepting = Accepting::new(Arc::clone(&shown), clients)?;
         Ok(Self {
             shown,
-            acceptor: ArcSwap::from_pointee(acceptor),
+            accepting: ArcSwap::from_pointee(accepting),
+            resumed: RESUMED,
         })
     }
 
     /// Trusts these from now on, and not those before. Sessions of TLS that were begun before are not resumed.
     pub fn trust(&self, trusted: &Trusted) -> Result<(), TlsError> {
-        let acceptor = accepting(Arc::clone(&self.shown), trusted.verifier()?)?;
-        self.acceptor.store(Arc::new(acceptor));
+        self.begin_anew(trusted.verifier()?)
+    }
+
+    fn begin_anew(&self, clients: Arc<dyn ClientCertVerifier>) -> Result<(), TlsError> {
+        let accepting = Accepting::new(Arc::clone(&self.shown), clients)?;
+        self.accepting.store(Arc::new(accepting));
         Ok(())
     }
 
     /// Performs the TLS handshake. Not cancel safe.
     pub async fn accept<T: Transport>(&self, transport: T) -> io::Result<server::TlsStream<T>> {
-        let acceptor = self.acceptor.load_full();
-        acceptor.accept(transport).await
+        let mut accepting = self.accepting.load_full();
+        // A client's certificate is not verified again when its session is resumed, and may have expired meanwhile.
+        if accepting.clients.offer_client_auth() && accepting.since.elapsed() >= self.resumed {
+            let begun = self.begin_anew(Arc::clone(&accepting.clients));
+            begun.map_err(io::Error::other)?;
+            accepting = self.accepting.load_full();
+        }
+        accepting.acceptor.accept(transport).await
+    }
+}
+
+impl Accepting {
+    fn new(
+        shown: Arc<ShownCertificate>,
+        clients: Arc<dyn ClientCertVerifier>,
+    ) -> Result<Self, TlsError> {
+        let config = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()?
+            .with_client_cert_verifier(Arc::clone(&clients))
+            .with_cert_resolver(shown);
+        Ok(Self {
+            acceptor: TlsAcceptor::from(Arc::new(config)),
+            clients,
+            since: Instant::now(),
+        })
     }
 }
 
@@ -165,17 +205,6 @@ impl Trusted {
             .allow_unauthenticated();
         Ok(verifier.build()?)
     }
-}
-
-fn accepting(
-    shown: Arc<ShownCertificate>,
-    clients: Arc<dyn ClientCertVerifier>,
-) -> Result<TlsAcceptor, TlsError> {
-    let config = ServerConfig::builder_with_provider(provider())
-        .with_safe_default_protocol_versions()?
-        .with_client_cert_verifier(clients)
-        .with_cert_resolver(shown);
-    Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
 /// [`Acceptor::new`] with a self-signed certificate for these names.

@@ -300,6 +300,26 @@ async fn a_certificate_that_is_revoked_later_is_refused_and_not_resumed() {
 }
 
 #[tokio::test]
+async fn a_session_with_a_certificate_is_resumed_for_a_while_only() {
+    let [certificate, key, authority] = signed("client");
+    let own = OwnCertificate::new(&certificate, &key).unwrap();
+    let upstream = Address::parse("localhost:3306").expect("an address");
+    let connector =
+        UpstreamConnector::new(&upstream.into(), Verification::None, Some(&own)).unwrap();
+    let shown = Arc::new(ShownCertificate::self_signed(vec!["localhost".to_owned()]).unwrap());
+    let mut acceptor = Acceptor::asking(shown, &Trusted::new(&authority, None).unwrap()).unwrap();
+    for (resumed, is_resumed) in [
+        (RESUMED, false),
+        (RESUMED, true),
+        (Duration::ZERO, false),
+        (RESUMED, true),
+    ] {
+        acceptor.resumed = resumed;
+        assert_eq!(shown_to(&acceptor, &connector).await, Ok(is_resumed));
+    }
+}
+
+#[tokio::test]
 async fn the_way_to_a_server_is_replaced_for_all_that_use_it() {
     let [first, first_key, authority] = signed("localhost");
     let [.., other] = signed("localhost");
