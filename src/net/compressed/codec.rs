@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::io;
 
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
-use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
+use zstd::stream::raw::{DParameter, Decoder, Encoder, InBuffer, Operation, OutBuffer};
 
 use crate::wire::capability;
 
@@ -64,6 +64,20 @@ impl Algorithm {
         }
     }
 
+    /// Begins to compress one packet, of which `length` bytes will come.
+    pub(super) fn compress_in_steps(self, length: usize) -> io::Result<Steps> {
+        Ok(match self {
+            Self::Zlib => Steps::Zlib(Compress::new(Compression::default(), true)),
+            Self::Zstd { level } => {
+                let mut encoder = Encoder::new(level.clamp(1, Self::HIGHEST).into())?;
+                // Otherwise the higher levels take memory for far more.
+                let length = u64::try_from(length).expect("the length of a slice");
+                encoder.set_pledged_src_size(Some(length))?;
+                Steps::Zstd(encoder)
+            }
+        })
+    }
+
     /// Begins to decompress one packet.
     pub(super) fn decompress(self) -> io::Result<Decompression> {
         Ok(match self {
@@ -75,6 +89,61 @@ impl Algorithm {
                 Decompression::Zstd(decoder)
             }
         })
+    }
+}
+
+/// A packet that is being compressed.
+pub(super) enum Steps {
+    Zlib(Compress),
+    Zstd(Encoder<'static>),
+}
+
+impl Steps {
+    /// Compresses what comes next; behind the last of it, the packet is whole.
+    pub(super) fn run(
+        &mut self,
+        plain: &[u8],
+        is_last: bool,
+        packet: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        match self {
+            Self::Zlib(zlib) => {
+                let flush = match is_last {
+                    true => FlushCompress::Finish,
+                    false => FlushCompress::None,
+                };
+                let before = zlib.total_in();
+                loop {
+                    packet.reserve(Algorithm::room(plain.len()));
+                    let taken =
+                        usize::try_from(zlib.total_in() - before).expect("a slice's length");
+                    if taken == plain.len() && !is_last {
+                        return Ok(());
+                    }
+                    let status = zlib.compress_vec(&plain[taken..], packet, flush)?;
+                    if status == Status::StreamEnd {
+                        return Ok(());
+                    }
+                }
+            }
+            Self::Zstd(zstd) => {
+                let mut from = InBuffer::around(plain);
+                let mut room = vec![0; Algorithm::room(plain.len())];
+                loop {
+                    let mut to = OutBuffer::around(&mut room[..]);
+                    zstd.run(&mut from, &mut to)?;
+                    let is_read = from.pos() == plain.len();
+                    let left = match is_read && is_last {
+                        true => zstd.finish(&mut to, true)?,
+                        false => 0,
+                    };
+                    packet.extend_from_slice(to.as_slice());
+                    if is_read && left == 0 {
+                        return Ok(());
+                    }
+                }
+            }
+        }
     }
 }
 

@@ -19,12 +19,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use zeroize::Zeroize;
 
 pub use codec::Algorithm;
-use codec::Decompression;
+use codec::{Decompression, Steps};
 pub use sequence::Role;
 use sequence::Sequence;
 
 use super::buffer;
 use super::transport::Transport;
+use crate::wire::packet::Header;
 
 /// Length in bytes of a compressed packet's header.
 const OUTER_HEADER_LENGTH: usize = 7;
@@ -34,6 +35,13 @@ const SHORTEST: usize = 50;
 
 /// Most bytes that one compressed packet holds.
 const MOST: usize = 0xFF_FFFF;
+
+/// How much is compressed at a time, in bytes. The thread has other sessions to serve, and at the higher levels of zstd
+/// a packet of 16 MiB takes seconds.
+const STEP: usize = 64 * 1024;
+
+/// How much may be written at a time, in bytes, where all of it is compressed at once.
+const MOST_AT_ONCE: usize = 4 * STEP;
 
 /// A transport whose peer sends and receives compressed packets.
 ///
@@ -55,6 +63,19 @@ pub struct Compressed {
     written: usize,
     /// The beginning of a packet.
     held: Vec<u8>,
+    /// What is compressed of that already, if it is long.
+    ahead: Option<Ahead>,
+    /// Other sessions have their turn before more is compressed.
+    rests: bool,
+}
+
+/// The first compressed packet of a long packet that has not come whole.
+struct Ahead {
+    steps: Steps,
+    /// How much of it has been compressed, and how much there will be, before compression.
+    done: usize,
+    total: usize,
+    packet: Vec<u8>,
 }
 
 /// Where the reader is in a compressed packet.
@@ -97,6 +118,8 @@ impl Compressed {
             output: Vec::new(),
             written: 0,
             held: Vec::new(),
+            ahead: None,
+            rests: false,
         }
     }
 
@@ -219,13 +242,17 @@ impl Compressed {
     /// Packs what is sent next. Returns how much of it.
     fn pack(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.held.is_empty() {
+            let bytes = &bytes[..bytes.len().min(MOST_AT_ONCE)];
             let length = self.sequence.measure(bytes);
             if length > 0 {
+                self.rests = length > STEP;
                 self.pack_whole(&bytes[..length])?;
                 return Ok(length);
             }
         }
+        let bytes = &bytes[..bytes.len().min(STEP)];
         self.held.extend_from_slice(bytes);
+        self.compress_ahead()?;
         let mut joined = std::mem::take(&mut self.held);
         let mut packed = 0;
         loop {
@@ -233,7 +260,13 @@ impl Compressed {
             if length == 0 {
                 break;
             }
-            self.pack_whole(&joined[packed..packed + length])?;
+            let mut plain = &joined[packed..packed + length];
+            if let Some(ahead) = self.ahead.take() {
+                let (first, rest) = plain.split_at(ahead.total);
+                self.pack_ahead(first, ahead);
+                plain = rest;
+            }
+            self.pack_whole(plain)?;
             packed += length;
         }
         self.held = match packed {
@@ -241,6 +274,54 @@ impl Compressed {
             _ => joined.split_off(packed),
         };
         Ok(bytes.len())
+    }
+
+    /// Compresses what has come of a long packet. The number that it gets is not known before it is whole.
+    fn compress_ahead(&mut self) -> io::Result<()> {
+        if self.held.len() < STEP {
+            return Ok(());
+        }
+        let ahead = match &mut self.ahead {
+            Some(ahead) => ahead,
+            None => {
+                let header = Header::decode(&self.held);
+                let total = header.map_or(0, |header| header.packet_length().min(MOST));
+                if total <= self.held.len() {
+                    return Ok(());
+                }
+                self.ahead.insert(Ahead {
+                    steps: self.algorithm.compress_in_steps(total)?,
+                    done: 0,
+                    total,
+                    packet: Vec::new(),
+                })
+            }
+        };
+        let come = self.held.len().min(ahead.total);
+        let plain = &self.held[ahead.done..come];
+        let is_last = come == ahead.total;
+        if !plain.is_empty() {
+            ahead.steps.run(plain, is_last, &mut ahead.packet)?;
+            ahead.done = come;
+            self.rests = true;
+        }
+        Ok(())
+    }
+
+    /// Packs what has been compressed as it came.
+    fn pack_ahead(&mut self, plain: &[u8], mut ahead: Ahead) {
+        let is_shorter = ahead.packet.len() < plain.len();
+        let (body, before) = match is_shorter {
+            true => (&*ahead.packet, plain.len()),
+            false => (plain, 0),
+        };
+        self.output.reserve(OUTER_HEADER_LENGTH + body.len());
+        self.output
+            .extend_from_slice(&body.len().to_le_bytes()[..3]);
+        self.output.push(self.sequence.send());
+        self.output.extend_from_slice(&before.to_le_bytes()[..3]);
+        self.output.extend_from_slice(body);
+        ahead.packet.zeroize();
     }
 
     fn pack_whole(&mut self, plain: &[u8]) -> io::Result<()> {
@@ -329,6 +410,10 @@ impl AsyncWrite for Compressed {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         ready!(self.poll_output(context))?;
+        if std::mem::take(&mut self.rests) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         Poll::Ready(self.pack(bytes))
     }
 

@@ -229,6 +229,52 @@ async fn an_answers_packets_are_never_cut() {
     }
 }
 
+/// The thread of a session that sends a long answer has others to serve.
+#[tokio::test]
+async fn a_long_answer_is_compressed_in_steps() {
+    const LONGEST: usize = MOST;
+    for algorithm in [Algorithm::Zlib, Algorithm::Zstd { level: 3 }] {
+        for length in [STEP - 8, 5 * STEP, LONGEST - 8, LONGEST - 4, LONGEST] {
+            let (mut server, client_end) = compressed(Role::Server, algorithm);
+            let transport = Box::new(client_end);
+            let none = Arc::<AtomicBool>::default();
+            let mut client = Compressed::new((transport, &[]), Role::Client, algorithm, none);
+            // Half of it compresses well.
+            let noise = (0..length).map(|at| (at * at >> 7) as u8);
+            let zeros = (0..length).map(|at| at % 4096 < 2048);
+            let payload = noise
+                .zip(zeros)
+                .map(|(noise, zero)| if zero { 0 } else { noise });
+            let payload: Vec<u8> = payload.collect();
+            let short = packet(2, b"the end");
+            let answer = [packet(1, &payload), short].concat();
+            let turns = std::cell::Cell::new(0);
+            let others = async {
+                loop {
+                    turns.set(turns.get() + 1);
+                    tokio::task::yield_now().await;
+                }
+            };
+            let sending = async {
+                for piece in answer.chunks(300_000) {
+                    server.write_all(piece).await.expect("room");
+                }
+                server.shutdown().await.expect("room");
+            };
+            tokio::select! {
+                biased;
+                () = sending => {}
+                () = others => unreachable!(),
+            }
+            let steps = length / (MOST_AT_ONCE + STEP);
+            assert!(turns.get() >= steps, "{length}: {} turns", turns.get());
+            let mut received = Vec::new();
+            client.read_to_end(&mut received).await.expect("all of it");
+            assert!(received == answer, "{algorithm:?} {length}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn commands_behind_a_header_in_pieces_are_all_sent() {
     let (mut client, server_end) = compressed(Role::Client, Algorithm::Zlib);
@@ -310,6 +356,7 @@ proptest! {
         payloads in payloads(),
         which in 0..ALGORITHMS.len(),
         (write, room) in (1..300_000_usize, 1..100_000_usize),
+        is_answer in any::<bool>(),
     ) {
         let algorithm = ALGORITHMS[which];
         let bytes: Vec<u8> = (0..).zip(&payloads).flat_map(|(at, payload)| packet(at, payload)).collect();
@@ -317,19 +364,23 @@ proptest! {
         let arrived = runtime.block_on(async {
             let (near, far) = duplex(50_000);
             let none = Arc::<AtomicBool>::default;
-            let mut client = Compressed::new((Box::new(near), &[]), Role::Client, algorithm, none());
-            let mut server = Compressed::new((Box::new(far), &[]), Role::Server, algorithm, none());
+            let mut roles = [Role::Client, Role::Server];
+            if is_answer {
+                roles.reverse();
+            }
+            let mut near = Compressed::new((Box::new(near), &[]), roles[0], algorithm, none());
+            let mut far = Compressed::new((Box::new(far), &[]), roles[1], algorithm, none());
             let sending = async {
                 for piece in bytes.chunks(write) {
-                    client.write_all(piece).await.expect("it is read");
+                    near.write_all(piece).await.expect("it is read");
                 }
-                client.shutdown().await.expect("it is read");
+                near.shutdown().await.expect("it is read");
             };
             let receiving = async {
                 let mut arrived = Vec::new();
                 let mut piece = vec![0; room];
                 loop {
-                    match server.read(&mut piece).await.expect("it is sent") {
+                    match far.read(&mut piece).await.expect("it is sent") {
                         0 => return arrived,
                         read => arrived.extend_from_slice(&piece[..read]),
                     }
