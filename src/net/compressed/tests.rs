@@ -240,7 +240,7 @@ async fn a_long_answer_is_compressed_in_steps() {
             let none = Arc::<AtomicBool>::default();
             let mut client = Compressed::new((transport, &[]), Role::Client, algorithm, none);
             // Half of it compresses well.
-            let noise = (0..length).map(|at| (at * at >> 7) as u8);
+            let noise = (0..length).map(|at| ((at * at) >> 7) as u8);
             let zeros = (0..length).map(|at| at % 4096 < 2048);
             let payload = noise
                 .zip(zeros)
