@@ -138,6 +138,8 @@ codes! {
     NoSkipLocked, "no-skip-locked", Warning;
     /// binlog_format is STATEMENT.
     BinlogFormat, "binlog-format", Warning;
+    /// The sentinel cannot tell who writes past the proxy.
+    Sentinel, "sentinel", Warning;
     /// The server is in a cluster of which several members take writes.
     MultiWriter, "multi-writer", Error;
     /// The server's clock is not this machine's.

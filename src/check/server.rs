@@ -6,6 +6,8 @@ use super::finding::Finding;
 use super::{cluster, has_skip_locked, problem};
 use crate::catalog::{grants, version};
 use crate::config::Config;
+use crate::counter::cluster::Cluster;
+use crate::counter::grants::for_sentinel;
 
 /// So far the clocks may be apart, in seconds.
 const CLOCKS_APART: f64 = 1.0;
@@ -28,6 +30,7 @@ pub(super) fn findings(config: &Config, evidence: &Evidence) -> Vec<Finding> {
     findings.extend(cluster::finding(config, evidence));
     findings.extend(cluster::lacking(config, evidence));
     findings.extend(own_certificate(config, evidence));
+    findings.extend(sentinel(config, evidence));
     findings.extend(clock(evidence));
     findings.extend(unseen_programs(evidence));
     if evidence.accounts.is_none() {
@@ -78,6 +81,52 @@ fn own_certificate(config: &Config, evidence: &Evidence) -> Option<Finding> {
     let advice = "give the server a certificate (ssl_cert, ssl_key), and the proxy the same one (tls.certificate, tls.key)";
     let finding = Finding::new(Code::OwnCertificate, None, reason);
     (verifies && has_own).then(|| finding.advice(advice))
+}
+
+/// What keeps the sentinel from telling who writes past the proxy.
+fn sentinel(config: &Config, evidence: &Evidence) -> Option<Finding> {
+    config.sentinel?;
+    let server = &evidence.examination.server;
+    let has_several_writers = |cluster: &Cluster| cluster.has_several_writers(config);
+    let warn = |reason: &str, advice: &str| {
+        Some(Finding::new(Code::Sentinel, None, reason).advice(advice))
+    };
+    if evidence.cluster.as_ref().is_some_and(has_several_writers) {
+        return warn(
+            "the sentinel does not watch a cluster whose members all take writes",
+            "take sentinel out, or name a single_writer",
+        );
+    }
+    let Some(format) = &evidence.binlog_format else {
+        return warn(
+            "the server writes no binary log (log_bin is off), in which the sentinel could see who writes past the proxy",
+            "turn log_bin on, or take sentinel out",
+        );
+    };
+    // MariaDB calls REPLICATION CLIENT so.
+    let client = match server.mariadb {
+        true => "BINLOG MONITOR",
+        false => "REPLICATION CLIENT",
+    };
+    let lacking = grants::lacking(&server.grants, "", None, &["REPLICATION SLAVE", client]);
+    if !lacking.is_empty() {
+        let reason = format!(
+            "the control account {} lacks {}, with which the sentinel reads the binary log",
+            evidence.account,
+            lacking.join(", ")
+        );
+        let finding = Finding::new(Code::ControlGrants, None, reason).advice("allow it");
+        return Some(finding.statements([for_sentinel(&evidence.account)]));
+    }
+    let names_threads = !server.mariadb || version(&server.version) >= [11, 5, 0];
+    if !names_threads && format.eq_ignore_ascii_case("ROW") {
+        return warn(
+            "MariaDB before 11.5 does not say in its binary log which thread has changed a row, and binlog_format is ROW: \
+             the sentinel can tell nothing",
+            "SET GLOBAL binlog_format = 'MIXED', with which most statements are logged as such, or a later version",
+        );
+    }
+    None
 }
 
 fn clock(evidence: &Evidence) -> Option<Finding> {
@@ -265,6 +314,40 @@ mod tests {
             codes(&evidence("10.5.27-MariaDB", true)),
             ["no-skip-locked"]
         );
+    }
+
+    #[test]
+    fn a_sentinel_needs_a_log_that_names_threads() {
+        let config = config("upstream: db:1\nsentinel: {server_id: 9}\ntls: {client: disabled}");
+        let said = |evidence: &Evidence| {
+            let findings = findings(&config, evidence);
+            let codes = findings.iter().map(|finding| finding.code.name());
+            codes.collect::<Vec<_>>()
+        };
+        let mysql = || evidence("9.7.4", false);
+        assert_eq!(said(&mysql()), [""; 0]);
+        assert_eq!(said(&evidence("11.8.2-MariaDB", true)), [""; 0]);
+        assert_eq!(said(&evidence("10.11.6-MariaDB", true)), ["sentinel"]);
+        let mixed = Evidence {
+            binlog_format: Some("MIXED".to_owned()),
+            ..evidence("10.11.6-MariaDB", true)
+        };
+        assert_eq!(said(&mixed), [""; 0]);
+        let without_log = Evidence {
+            binlog_format: None,
+            ..mysql()
+        };
+        assert_eq!(said(&without_log), ["sentinel"]);
+        assert_eq!(codes(&without_log), [""; 0], "where there is a sentinel");
+        let several = Evidence {
+            cluster: Some(Cluster::Galera(3)),
+            ..mysql()
+        };
+        assert!(said(&several).contains(&"sentinel"));
+        let mut poor = mysql();
+        poor.examination.server.grants =
+            vec!["GRANT REPLICATION SLAVE ON *.* TO `c`@`%`".to_owned()];
+        assert!(said(&poor).contains(&"control-grants"));
     }
 
     #[test]

@@ -8,7 +8,8 @@ use crate::support::{Sandbox, countersink, servers};
 
 #[tokio::test]
 async fn control_accounts() {
-    const RULES: &str = "counters:\n- {table: ~.posts, columns: [views]}\n";
+    const RULES: &str =
+        "sentinel: {server_id: 77}\ncounters:\n- {table: ~.posts, columns: [views]}\n";
     for server in servers() {
         let mut sandbox = Sandbox::new(&server, POSTS).await;
         let user = sandbox.user("BY 'secret'").await;
@@ -28,11 +29,12 @@ async fn control_accounts() {
             .iter()
             .map(|finding| finding["reason"].as_str().expect("a text"))
             .collect();
-        assert_eq!(reasons.len(), 3, "{reasons:?}");
+        assert_eq!(reasons.len(), 4, "{reasons:?}");
         for expected in [
             "may not see whether",
             "lacks UPDATE on",
             "lacks SELECT, INSERT, UPDATE, DELETE, CREATE, ALTER, DROP on",
+            "lacks REPLICATION SLAVE, ",
         ] {
             let found = reasons.iter().any(|reason| reason.contains(expected));
             assert!(found, "{expected}: {reasons:?}");

@@ -48,6 +48,7 @@ const ELSEWHERE: &[(Code, &str)] = &[
     (Code::NoSkipLocked, "src/check/server.rs"),
     (Code::Clock, "src/check/server.rs"),
     (Code::OwnCertificate, "src/check/server.rs"),
+    (Code::Sentinel, "src/check/server.rs"),
     (Code::MultiWriter, "servers_in_a_group"),
     (Code::SinglePrimary, "servers_in_a_group"),
 ];
