@@ -217,6 +217,9 @@ mod tests {
             "SELECT f(1).views FROM posts WHERE id = 1",
             "SELECT a.name, COUNT(*).views FROM posts p JOIN authors a ON a.id = p.author_id",
             "UPDATE posts SET views = views + 1 WHERE f(1).id = 1",
+            "UPDATE posts SET views = views + 1 WHERE id = 1 END",
+            "UPDATE posts SET views = 1 WHERE id = 1 END WHEN",
+            "SELECT views FROM posts WHERE id = 1 END views",
         ] {
             assert_eq!(planned(text), "fold NotParsed: posts", "{text}");
         }

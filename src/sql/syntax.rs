@@ -85,7 +85,9 @@ pub(super) fn parse(text: &[u8], variables: &SessionVariables) -> Result<Syntax,
         .with_options(ParserOptions::new().with_unescape(false))
         .with_tokens_with_locations(tokens);
     let mut statements = parser.parse_statements().map_err(|_| Reason::NotParsed)?;
-    match (statements.pop(), statements.is_empty()) {
+    // It stops before END, as of a block, whatever comes then.
+    let is_whole = parser.peek_token_ref().token == Token::EOF;
+    match (statements.pop(), statements.is_empty() && is_whole) {
         (Some(statement), true) => Ok(Syntax {
             statement,
             tokens: lexemes,

@@ -81,12 +81,12 @@ impl Algorithm {
     /// Begins to decompress one packet.
     pub(super) fn decompress(self) -> io::Result<Decompression> {
         Ok(match self {
-            Self::Zlib => Decompression::Zlib(Decompress::new(true)),
+            Self::Zlib => Decompression::new(Decoding::Zlib(Decompress::new(true))),
             Self::Zstd { .. } => {
                 let mut decoder = Decoder::new()?;
                 // No compressed packet holds more, and a hostile one could ask for much memory.
                 decoder.set_parameter(DParameter::WindowLogMax(24))?;
-                Decompression::Zstd(decoder)
+                Decompression::new(Decoding::Zstd(decoder))
             }
         })
     }
@@ -148,28 +148,52 @@ impl Steps {
 }
 
 /// A packet that is being decompressed.
-pub(super) enum Decompression {
+pub(super) struct Decompression {
+    decoding: Decoding,
+    /// It has come to its end.
+    has_ended: bool,
+}
+
+enum Decoding {
     Zlib(Decompress),
     Zstd(Decoder<'static>),
 }
 
 impl Decompression {
+    fn new(decoding: Decoding) -> Self {
+        Self {
+            decoding,
+            has_ended: false,
+        }
+    }
+
     /// Decompresses what it can. Returns how much it has taken from `input`, and put into `output`.
     pub(super) fn run(&mut self, input: &[u8], output: &mut [u8]) -> io::Result<(usize, usize)> {
-        match self {
-            Self::Zlib(zlib) => {
+        match &mut self.decoding {
+            Decoding::Zlib(zlib) => {
                 let (taken, put) = (zlib.total_in(), zlib.total_out());
-                zlib.decompress(input, output, FlushDecompress::None)?;
+                let status = zlib.decompress(input, output, FlushDecompress::None)?;
+                self.has_ended = status == Status::StreamEnd;
                 let since = |now: u64, before: u64| {
                     usize::try_from(now - before).expect("the length of a slice")
                 };
                 Ok((since(zlib.total_in(), taken), since(zlib.total_out(), put)))
             }
-            Self::Zstd(zstd) => {
+            Decoding::Zstd(zstd) => {
                 let (mut from, mut to) = (InBuffer::around(input), OutBuffer::around(output));
-                zstd.run(&mut from, &mut to)?;
+                let wanted = zstd.run(&mut from, &mut to)?;
+                self.has_ended = wanted == 0;
                 Ok((from.pos(), to.pos()))
             }
         }
+    }
+
+    /// Whether all has been decompressed, once nothing more comes.
+    pub(super) fn is_whole(&mut self) -> io::Result<bool> {
+        if self.has_ended {
+            return Ok(true);
+        }
+        let (_, put) = self.run(&[], &mut [0])?;
+        Ok(self.has_ended && put == 0)
     }
 }

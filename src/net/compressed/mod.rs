@@ -146,8 +146,16 @@ impl Compressed {
                     self.start += part;
                 }
                 Unpacking::Compressed {
-                    left: 0, plain: 0, ..
-                } => self.unpacking = Unpacking::Between,
+                    left: 0,
+                    plain: 0,
+                    decompression,
+                } => {
+                    // Otherwise it would depend on the pieces in which it came whether it is read.
+                    if !decompression.is_whole().map_err(broken)? {
+                        return Err(broken("it has no end"));
+                    }
+                    self.unpacking = Unpacking::Between;
+                }
                 Unpacking::Compressed {
                     left,
                     plain,

@@ -309,6 +309,34 @@ async fn what_cannot_be_read_is_an_error() {
     }
 }
 
+/// In pieces, too, what it holds has come before its end is missed.
+#[tokio::test]
+async fn what_has_no_end_is_an_error() {
+    let plain = packet(0, &[7; 100]);
+    for (algorithm, end) in [(Algorithm::Zlib, 4), (Algorithm::Zstd { level: 3 }, 1)] {
+        let mut room = vec![0; Algorithm::room(plain.len())];
+        let length = algorithm
+            .compress(&plain, &mut room)
+            .expect("it can be compressed");
+        let length = length.expect("there is room");
+        for missing in [0, end] {
+            let body = &room[..length - missing];
+            let header = [body.len() as u8, 0, 0, 0, plain.len() as u8, 0, 0];
+            let (mut server, mut client_end) = compressed(Role::Server, algorithm);
+            let sending = async {
+                for byte in [&header, body].concat() {
+                    client_end.write_all(&[byte]).await.expect("room");
+                    tokio::task::yield_now().await;
+                }
+                drop(client_end);
+            };
+            let mut read = Vec::new();
+            let (result, ()) = tokio::join!(server.read_to_end(&mut read), sending);
+            assert_eq!(result.is_ok(), missing == 0, "{algorithm:?}: {result:?}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_frame_of_zstd_that_asks_for_much_memory_is_refused() {
     // Magic number, a window of 2 GiB, and one raw block with one byte.
