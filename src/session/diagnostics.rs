@@ -5,11 +5,13 @@ use crate::session::Session;
 use crate::session::error::Error;
 use crate::session::link::internal::InternalResponse;
 use crate::session::literal::string_literal;
+use crate::session::reply::Original;
 use crate::session::state::diagnostics::Diagnostics;
-use crate::session::text::kind_of;
+use crate::session::text::{kind_of, statement_text};
 use crate::sql::diagnostics::{Number, Question};
 use crate::sql::mentions;
-use crate::wire::command::encode_query;
+use crate::wire::command::{self, encode_query};
+use crate::wire::error_code::ER_PARSE_ERROR;
 use crate::wire::reply;
 use crate::wire::response::{PacketKind, ResponseKind, ResponseTracker};
 
@@ -67,6 +69,7 @@ impl Session {
                 row_count,
                 messages: None,
                 counts: count(1).zip(count(2)),
+                are_counted: true,
             });
         }
         Ok(())
@@ -130,6 +133,48 @@ impl Session {
             && raised == last
         {
             self.state.diagnostics = None;
+        }
+        Ok(())
+    }
+
+    /// The same for a text that MySQL cannot parse: the error quotes it, and is longer than one that can be raised may
+    /// be. To prepare the text raises it too, and runs nothing.
+    pub(crate) async fn raise_syntax_error_again(
+        &mut self,
+        original: &Original,
+        last: &[u8],
+    ) -> Result<(), Error> {
+        const LONGEST_TEXT: usize = 64 * 1024;
+        const NAME: &str = "countersink_syntax_error";
+        let counts = self.state.diagnostics.as_ref().map(|kept| kept.counts);
+        let is_syntax_error =
+            reply::Err::decode(last).is_ok_and(|error| error.code == ER_PARSE_ERROR);
+        if self.hot.catalog.mariadb || counts != Some(Some((1, 1))) || !is_syntax_error {
+            return Ok(());
+        }
+        let Original::Payload(payload) = original else {
+            return Ok(());
+        };
+        let Some(variables) = self
+            .state
+            .of_texts()
+            .filter(|_| payload.first() == Some(&command::QUERY))
+        else {
+            return Ok(());
+        };
+        let text = statement_text(payload, self.link.capabilities)?;
+        if text.len() > LONGEST_TEXT {
+            return Ok(());
+        }
+        let literal = string_literal(text, variables.no_backslash_escapes);
+        let prepare = [format!("PREPARE {NAME} FROM ").as_bytes(), &literal].concat();
+        match self.run_internal(prepare).await? {
+            InternalResponse::Err(raised) if raised == last => self.state.diagnostics = None,
+            InternalResponse::Err(_) => {}
+            _ => {
+                self.run_internal(format!("DEALLOCATE PREPARE {NAME}"))
+                    .await?;
+            }
         }
         Ok(())
     }

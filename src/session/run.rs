@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use crate::config::Bypass;
 use crate::counter::server::Server;
 use crate::net::{Cut, Origin, PacketStream, ReadError};
+use crate::session::command::beside::leaves_diagnostics;
 use crate::session::connect::{self, ChangeUserOutcome, Connected, Login, Place, Reauthentication};
 use crate::session::error::Error;
 use crate::session::exchange::Alone;
@@ -365,6 +366,7 @@ impl Session {
             | command::STMT_FETCH
             | command::STMT_SEND_LONG_DATA
             | command::STMT_CLOSE => {}
+            other if leaves_diagnostics(other, self.hot.catalog.mariadb) => {}
             _ => self.state.diagnostics = None,
         }
         match command_byte {
@@ -421,6 +423,7 @@ impl Session {
                         self.hot = Arc::new(self.hot.of_nothing());
                         self.link.pass_everything().await?;
                     }
+                    ResponseKind::Single => self.pass_beside(other).await.map(drop)?,
                     response_kind => self.pass_response(response_kind).await.map(drop)?,
                 }
             }
@@ -438,7 +441,7 @@ impl Session {
             false => None,
         };
         self.pass_command().await?;
-        let tracker = self.pass_response(ResponseKind::Single).await?;
+        let tracker = self.pass_beside(command::INIT_DB).await?;
         if tracker.error().is_none() {
             self.entry.set_schema(schema.as_deref().map(str::as_bytes));
             self.schema = schema;
@@ -458,7 +461,7 @@ impl Session {
             false => None,
         };
         self.pass_command().await?;
-        let tracker = self.pass_response(ResponseKind::Single).await?;
+        let tracker = self.pass_beside(command::SET_OPTION).await?;
         if let (Some(on), None) = (on, tracker.error()) {
             self.state.mode.multi_statements = on;
         }

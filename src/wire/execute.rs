@@ -78,6 +78,9 @@ impl<'a> Execute<'a> {
                 }
             }
             execute.types = Some(&from[..from.len() - reader.rest().len()]);
+        } else if count > usize::from(parameters) {
+            // Attributes have types of their own each time. MySQL finds the packet malformed.
+            return Err(Malformed);
         }
         execute.values = reader.rest();
         Ok(execute)

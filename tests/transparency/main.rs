@@ -78,6 +78,7 @@ topics![
     session_state,
     sql_prepared,
     diagnostics,
+    beside,
     session_track,
     metadata,
     schema,

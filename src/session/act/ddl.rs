@@ -370,6 +370,7 @@ impl Session {
         };
         for text in fold::under_locks(lock) {
             self.run_internal(text).await?;
+            self.state.diagnostics = Some(Diagnostics::of_none());
         }
         self.reply_ok(context, answer).await
     }

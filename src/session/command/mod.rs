@@ -1,5 +1,6 @@
 //! The client's commands: each file finds the plan of a command's statement, and has `act` do what the plan says.
 
+pub(crate) mod beside;
 mod bulk;
 mod by_shape;
 mod diagnostics_statements;

@@ -321,6 +321,10 @@ impl Session {
                 self.watch(None, Kind::Other).await?;
             }
             let tracker = match self.shared.traffic.is_on() {
+                _ if command_byte == command::STMT_RESET => {
+                    self.pass_command().await?;
+                    self.pass_beside(command_byte).await?
+                }
                 true => Box::pin(self.pass_seen(command_byte, id)).await?,
                 false => {
                     let response_kind = self.command_response_kind();
@@ -431,6 +435,6 @@ impl Session {
             self.link.read_packet(&mut tracker, &mut Vec::new()).await?;
         }
         self.pass_command().await?;
-        self.pass_response(ResponseKind::Single).await.map(drop)
+        self.pass_beside(command::STMT_RESET).await.map(drop)
     }
 }

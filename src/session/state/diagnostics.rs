@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::sql::diagnostics::{Number, Question};
 use crate::sql::template::{Filling, Template};
-use crate::wire::reader::Reader;
+use crate::wire::reader::{Reader, put_lenenc_bytes};
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::response::PacketKind;
 
@@ -18,6 +18,8 @@ pub(crate) struct Diagnostics {
     pub messages: Option<Vec<(PacketKind, Vec<u8>)>>,
     /// How many messages there are, and how many of them are errors, if that is known.
     pub counts: Option<(usize, usize)>,
+    /// Answers to commands that are no statements count them.
+    pub are_counted: bool,
 }
 
 impl Diagnostics {
@@ -38,6 +40,17 @@ impl Diagnostics {
             row_count,
             messages,
             counts,
+            are_counted: true,
+        }
+    }
+
+    /// The diagnostics after a statement that is about no rows, and has left no messages.
+    pub(crate) fn of_none() -> Self {
+        Self {
+            row_count: 0,
+            messages: None,
+            counts: Some((0, 0)),
+            are_counted: true,
         }
     }
 
@@ -48,7 +61,23 @@ impl Diagnostics {
             row_count: -1,
             messages: None,
             counts: Some((1, 1)),
+            are_counted: true,
         }
+    }
+
+    /// A command that is no statement has failed.
+    pub(crate) fn append(&mut self, code: u16, message: &[u8]) {
+        self.row_count = -1;
+        self.counts = self.counts.map(|(all, errors)| (all + 1, errors + 1));
+        let Some(messages) = &mut self.messages else {
+            return;
+        };
+        let mut row = Vec::new();
+        for field in [b"Error", code.to_string().as_bytes(), message] {
+            put_lenenc_bytes(&mut row, field);
+        }
+        let end = messages.len().saturating_sub(1);
+        messages.insert(end, (PacketKind::Row, row));
     }
 
     /// Whether the upstream still has messages, which are not kept here.

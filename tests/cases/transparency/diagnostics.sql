@@ -384,3 +384,32 @@ START TRANSACTION WITH CONSISTENT SNAPSHOT;
 [direct] SELECT @@warning_count;
 [direct] SHOW WARNINGS;
 ROLLBACK;
+
+# What is no statement leaves the messages of the last one.
+
+== a statement is reset behind its warnings [text]
+\prepare w: UPDATE IGNORE posts SET views = 7 WHERE title = 1
+\execute w
+\reset_statement w
+SHOW WARNINGS;
+
+== a statement is reset behind its warnings, counted [text]
+\prepare w: UPDATE IGNORE posts SET views = 7 WHERE title = 1
+\execute w
+\reset_statement w
+SELECT ROW_COUNT(), @@warning_count, @@error_count;
+
+== a statement is reset behind its warnings, and pinged [text]
+\prepare w: UPDATE IGNORE posts SET views = 7 WHERE title = 1
+\execute w
+\reset_statement w
+\ping
+\close w
+\ping
+SHOW WARNINGS;
+
+== a statement is reset behind its rows [text]
+\prepare w: UPDATE posts SET views = 7, title = 'x' WHERE id < 3
+\execute w
+\reset_statement w
+SELECT ROW_COUNT(), @@warning_count, @@error_count;
