@@ -4,12 +4,13 @@
 use crate::session::Session;
 use crate::session::error::Error;
 use crate::session::link::rewrite::Rewrite;
+use crate::session::state::diagnostics::Diagnostics;
 use crate::wire::command;
 use crate::wire::reply;
 use crate::wire::response::{ResponseKind, ResponseTracker};
 
-/// Whether a command leaves the diagnostics of the last statement. MariaDB has them still; there the proxy knows no more
-/// than ROW_COUNT(), which all but one of these change.
+/// Whether a command leaves the diagnostics of the last statement. MariaDB has its messages still; there the proxy
+/// knows no more than ROW_COUNT(), which all but one of these change.
 pub(crate) fn leaves_diagnostics(command_byte: u8, mariadb: bool) -> bool {
     match mariadb {
         true => command_byte == command::STATISTICS,
@@ -28,9 +29,18 @@ impl Session {
             return self.pass_response(ResponseKind::Single).await;
         }
         let kept = self.state.diagnostics.take();
-        let Some(mut kept) = kept.filter(|kept| !kept.are_upstream()) else {
-            return self.pass_response(ResponseKind::Single).await;
-        };
+        match kept.filter(|kept| !kept.are_upstream()) {
+            Some(kept) => Box::pin(self.pass_with(kept, command_byte)).await,
+            None => self.pass_response(ResponseKind::Single).await,
+        }
+    }
+
+    /// Does so with the diagnostics that are kept here.
+    async fn pass_with(
+        &mut self,
+        mut kept: Diagnostics,
+        command_byte: u8,
+    ) -> Result<ResponseTracker, Error> {
         let rewrite = Rewrite {
             sequence_id: 1,
             hold_last: true,
