@@ -6,11 +6,11 @@ use std::io;
 use std::time::Duration;
 
 use futures_core::Stream;
-use mysql_async::Error as DriverFailure;
 use mysql_async::binlog::EventType;
 use mysql_async::binlog::events::Event;
 use mysql_async::prelude::Queryable;
-use tokio::time::{Instant, sleep_until};
+use mysql_async::{BinlogStream, Error as DriverFailure};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::events;
 use super::judge::Judge;
@@ -178,17 +178,23 @@ struct Follow<'a, 'b, W> {
 }
 
 impl<W: Fn() -> Watched> Follow<'_, '_, W> {
-    async fn run(self) -> Result<Infallible, Error> {
-        let mut servers = self.control.servers();
+    /// The log, from where it is read, and the server's own id.
+    async fn begin(&self, server: &Server) -> Result<(BinlogStream, Position, u32), Error> {
         let mut conn = self.control.roll_up_connection().await?;
-        let server = servers.borrow_and_update().clone();
         let own_id: Option<u32> = conn.query_first("SELECT @@GLOBAL.server_id").await?;
-        let own_id = own_id.unwrap_or_default();
         let from = match &self.place.last {
-            Some((of, position)) if *of == server => position.clone(),
+            Some((of, position)) if of == server => position.clone(),
             _ => Position::now(&mut conn).await?,
         };
-        let mut stream = position::stream(conn, &from, self.server_id).await?;
+        let stream = position::stream(conn, &from, self.server_id).await?;
+        Ok((stream, from, own_id.unwrap_or_default()))
+    }
+
+    async fn run(self) -> Result<Infallible, Error> {
+        let mut servers = self.control.servers();
+        let server = servers.borrow_and_update().clone();
+        let begun = timeout(SILENCE, self.begin(&server)).await;
+        let (mut stream, from, own_id) = begun.unwrap_or(Err(Error::Silent))?;
         let mut reading = Reading::at(from);
         let mut watched = (self.watched)();
         let mut look_at = Instant::now() + LOOK;

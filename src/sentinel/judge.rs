@@ -3,6 +3,8 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
+use tokio::time::timeout;
+
 use super::others::{self, Error, Others, Told};
 use super::report::{Finding, Kind, Reports};
 use super::transaction::Written;
@@ -92,7 +94,9 @@ impl<'a> Judge<'a> {
         if due.is_empty() {
             return;
         }
-        match self.nobodys(&threads).await {
+        let asked = self.control.unless_replaced(self.nobodys(&threads));
+        let asked = timeout(others::ANSWER, asked).await;
+        match asked.unwrap_or(Err(Error::Late)) {
             Ok(Told::Nobodys(nobodys)) => {
                 self.complaint = None;
                 due.retain(|written| {

@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error as DriverFailure};
+use tokio::time::timeout;
 
 use crate::counter::agreement::Here;
 use crate::counter::control::{Control, Error as ControlError};
 use crate::counter::node::Claims;
+use crate::counter::server::Server;
 use crate::counter::unpoisoned;
 
 /// How often a proxy says what is new.
@@ -21,6 +23,9 @@ const PULSE: Duration = Duration::from_millis(200);
 
 /// How often it looks whether another proxy is there.
 const LOOK: u32 = 5;
+
+/// How long the server may take to answer.
+pub(super) const ANSWER: Duration = Duration::from_secs(5);
 
 /// For how long it speaks for a thread that has gone.
 const KEPT: Duration = Duration::from_secs(30);
@@ -58,20 +63,14 @@ impl Others {
 /// Says which threads are this proxy's, while another one is there. Never returns.
 pub(super) async fn say(control: &Control, claims: &Claims, others: &Others) {
     let mut voice = None;
-    let mut turn = 0;
-    loop {
-        let speaks = voice.is_some();
-        if let Err(error) = say_once((control, claims), others, &mut voice, turn % LOOK == 0).await
-        {
+    for turn in 0_u32.. {
+        let said = say_once((control, claims), others, &mut voice, turn % LOOK == 0);
+        let said = timeout(ANSWER, control.unless_replaced(said)).await;
+        if let Err(error) = said.unwrap_or(Err(Error::Late)) {
             tracing::debug!("sentinel: what other proxies are told: {error}");
             // Its connection holds the locks.
             voice = None;
         }
-        turn = if speaks == voice.is_some() {
-            turn + 1
-        } else {
-            0
-        };
         tokio::time::sleep(PULSE).await;
     }
 }
@@ -80,6 +79,8 @@ pub(super) async fn say(control: &Control, claims: &Claims, others: &Others) {
 #[derive(Debug)]
 struct Voice {
     conn: Conn,
+    /// Where.
+    server: Server,
     /// This proxy's number.
     number: u16,
     threads: HashSet<u32>,
@@ -94,11 +95,12 @@ async fn say_once(
 ) -> Result<(), Error> {
     let own = claims.own();
     let number = own.map(|own| own.number);
-    if voice
-        .as_ref()
-        .is_some_and(|voice| Some(voice.number) != number)
-    {
-        *voice = None;
+    let server = control.server();
+    let is_ours = |voice: &mut Voice| Some(voice.number) == number && voice.server == server;
+    if voice.take_if(|voice| !is_ours(voice)).is_some() {
+        tracing::debug!(
+            "sentinel: what other proxies were told has gone with the number, or the server"
+        );
     }
     if looks {
         let here = control.agreement().here(control, own).await?;
@@ -107,6 +109,7 @@ async fn say_once(
             (false, Some(number)) if voice.is_none() => {
                 *voice = Some(Voice {
                     conn: control.roll_up_connection().await?,
+                    server,
                     number,
                     threads: HashSet::new(),
                     is_complete: false,
@@ -211,4 +214,6 @@ pub(super) enum Error {
     Agreement(#[from] crate::counter::agreement::Error),
     #[error(transparent)]
     Server(#[from] DriverFailure),
+    #[error("no answer within {ANSWER:?}")]
+    Late,
 }
