@@ -48,7 +48,8 @@ pub enum ChangeUserOutcome {
 }
 
 /// Relays COM_CHANGE_USER. `command` is its payload including the command byte, already read from the client. After an
-/// error the connection is unusable, and the client has been sent the error where possible. Not cancel safe.
+/// error the connection is unusable, and the client has been sent the error where possible, unless the server is gone.
+/// Not cancel safe.
 pub async fn change_user(
     context: &Reauthentication,
     place: &mut Place,
@@ -62,7 +63,11 @@ pub async fn change_user(
     let sides = (&mut client, &mut upstream);
     let outcome = relay((context, place), sides, &mut stage, command).await;
     if let Err(error) = &outcome {
-        let payload = error.payload(&context.upstream, true);
+        // A server that ends the session says nothing, as at any other command: it may have been refused before.
+        let payload = match error {
+            ConnectError::Upstream(_) => None,
+            error => error.payload(&context.upstream, true),
+        };
         tokio::join!(turn_away(&mut client, payload), leave(&mut upstream, stage));
     }
     client.stream.scrub();
