@@ -8,6 +8,7 @@ use crate::sql::calls::calls_alone;
 use crate::sql::context::{Context, Edit};
 use crate::sql::increment::assigned_column;
 use crate::sql::predicate::Target;
+use crate::sql::syntax::Lexeme;
 use crate::sql::template::{Piece, Template};
 use crate::sql::write::mentions::Mentions;
 use crate::sql::write::sums::filled;
@@ -36,7 +37,7 @@ pub(super) fn confined(context: &Context<'_>, statement: &Statement) -> Option<T
             _ if depth > 0 || end.is_some() => {}
             _ if token.is(Keyword::WHERE) => begin = Some(at),
             Token::SemiColon => end = Some(at),
-            _ if token.is(Keyword::ORDER) || token.is(Keyword::LIMIT) => end = Some(at),
+            _ if token.is(Keyword::LIMIT) || is_order_by(tokens, at) => end = Some(at),
             _ => {}
         }
     }
@@ -57,6 +58,12 @@ pub(super) fn confined(context: &Context<'_>, statement: &Statement) -> Option<T
         text: condition,
     };
     filled(context, opened.into_iter().chain([closed]).collect())
+}
+
+/// To sqlparser, ORDER by itself is a name.
+fn is_order_by(tokens: &[Lexeme], at: usize) -> bool {
+    let is = |at: usize, keyword| tokens.get(at).is_some_and(|token| token.is(keyword));
+    is(at, Keyword::ORDER) && is(at + 1, Keyword::BY)
 }
 
 fn keeps_keys(context: &Context<'_>, update: &Update) -> bool {
@@ -93,6 +100,10 @@ mod tests {
     #[test]
     fn a_condition_more_stands_behind_the_others() {
         for (text, expected) in [
+            (
+                "DELETE FROM posts WHERE likes * ORDER",
+                "DELETE FROM posts WHERE ( likes * ORDER) AND (<keys>) ",
+            ),
             (
                 "UPDATE posts SET title = 'x' WHERE views > ? OR likes = 1;",
                 "UPDATE posts SET title = 'x' WHERE ( views > <?0> OR likes = 1) AND (<keys>) ",
