@@ -121,6 +121,14 @@ impl Stage {
 
 /// The rows of a statement by the names of their columns; NULL is `NULL`.
 pub async fn table(driver: &mut Driver, text: &str) -> Vec<BTreeMap<String, String>> {
+    columns_and_rows(driver, text).await.1
+}
+
+/// The same, behind the names of the columns, which are there without rows as well.
+pub async fn columns_and_rows(
+    driver: &mut Driver,
+    text: &str,
+) -> (Vec<String>, Vec<BTreeMap<String, String>>) {
     use countersink::wire::column::text_row;
     use countersink::wire::reader::Reader;
     use countersink::wire::response::{PacketKind, ResponseKind};
@@ -159,7 +167,7 @@ pub async fn table(driver: &mut Driver, text: &str) -> Vec<BTreeMap<String, Stri
         }
     }
     assert!(!names.is_empty(), "{text} has no columns");
-    rows
+    (names, rows)
 }
 
 /// The error that a statement is refused with.
