@@ -77,6 +77,10 @@ fn of_rows(
         return Ok(Said::Nothing);
     };
     let width = usize::try_from(event.num_columns()).unwrap_or(usize::MAX);
+    let before = event.columns_before_image().into_iter().flatten();
+    let in_before: Vec<bool> = before.map(|bit| *bit).take(width).collect();
+    let after = event.columns_after_image().into_iter().flatten();
+    let in_after: Vec<bool> = after.map(|bit| *bit).take(width).collect();
     let mut rows = Rows {
         table: table.clone(),
         at,
@@ -84,20 +88,8 @@ fn of_rows(
     };
     for row in event.rows(map) {
         let (before, after) = row?;
-        let before = before.map(|row| {
-            let present = event.columns_before_image();
-            let present = present
-                .into_iter()
-                .flat_map(|columns| columns.iter().by_vals());
-            Image::new(row, present.take(width))
-        });
-        let after = after.map(|row| {
-            let present = event.columns_after_image();
-            let present = present
-                .into_iter()
-                .flat_map(|columns| columns.iter().by_vals());
-            Image::new(row, present.take(width))
-        });
+        let before = before.map(|row| Image::new(row, &in_before));
+        let after = after.map(|row| Image::new(row, &in_after));
         rows.changes
             .extend(change(table, before.as_ref(), after.as_ref()));
     }

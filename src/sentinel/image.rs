@@ -24,9 +24,9 @@ pub(super) struct Change {
 impl Image {
     /// `present` says which columns the row has. With `binlog_row_image = MINIMAL` these are the key before, and what
     /// has changed after.
-    pub(super) fn new(mut row: BinlogRow, present: impl Iterator<Item = bool>) -> Self {
+    pub(super) fn new(mut row: BinlogRow, present: &[bool]) -> Self {
         let mut places = 0..row.len();
-        let value = |is_present: bool| {
+        let value = |&is_present: &bool| {
             let place = is_present.then(|| places.next()).flatten()?;
             match row.take(place)? {
                 BinlogValue::Value(value) => Some(value),
@@ -34,7 +34,7 @@ impl Image {
                 _ => None,
             }
         };
-        Self(present.map(value).collect())
+        Self(present.iter().map(value).collect())
     }
 
     fn get(&self, position: usize) -> Option<&Value> {

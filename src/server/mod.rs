@@ -313,7 +313,7 @@ async fn watch_past(
     shared: Arc<Shared>,
 ) {
     let watched = || Watched::of(&shared.hot().catalog);
-    let told = (&*shared.past, &*shared.metrics);
+    let told = (&*shared.sentinel, &*shared.metrics);
     sentinel::keep(server_id, (&control, &claims), watched, told).await;
 }
 

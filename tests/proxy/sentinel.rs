@@ -54,7 +54,7 @@ async fn start(flavour: Flavour) -> (Server, Driver) {
 }
 
 fn findings(proxy: &Proxy) -> Vec<Finding> {
-    proxy.shared.past.all()
+    proxy.shared.sentinel.all()
 }
 
 /// What is written past the proxy now will be reported.

@@ -244,9 +244,11 @@ impl Session {
         let failed = last.first() == Some(&reply::ERR);
         self.report_transaction(&mut last)?;
         self.restore_one_shot(&last, reason).await?;
-        self.raise_again(&last).await?;
-        // Boxed, so that the future of every statement does not stay as large as a rare one needs to be.
-        Box::pin(self.raise_syntax_error_again(original, &last)).await?;
+        if failed {
+            self.raise_again(&last).await?;
+            // Boxed, so that the future of every statement does not stay as large as a rare one needs to be.
+            Box::pin(self.raise_syntax_error_again(original, &last)).await?;
+        }
         self.link.send_spooled(ended.spool).await?;
         Ok(Some(Replied {
             sequence_id: self.send_packet(ended.sequence_id, &last).await?,

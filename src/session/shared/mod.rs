@@ -68,7 +68,7 @@ pub struct Shared {
     /// Where statements go whose applications trace them.
     pub spans: Spans,
     /// What the sentinel has found.
-    pub past: Arc<Reports>,
+    pub sentinel: Arc<Reports>,
     /// The sessions that are connected.
     pub sessions: Arc<Sessions>,
     refresh: mpsc::Sender<oneshot::Sender<()>>,
@@ -147,7 +147,7 @@ impl Shared {
             of_several_rows: quick_cache::sync::Cache::new(MOST_SHAPES),
             traffic: Traffic::default(),
             spans: Spans::start(&metrics),
-            past: Arc::default(),
+            sentinel: Arc::default(),
             metrics,
             sessions: Arc::default(),
             refresh,

@@ -89,7 +89,7 @@ pub(super) const SENTINEL: Report = Report {
         ),
     ],
     rows: |desk| {
-        let findings = desk.shared.past.all().into_iter().rev();
+        let findings = desk.shared.sentinel.all().into_iter().rev();
         findings
             .map(|finding| {
                 let (schema, name) = finding.table;
