@@ -296,7 +296,13 @@ impl Session {
             if command_byte == command::STMT_CLOSE {
                 Unseen::remove(&mut self.state.unseen, id);
             } else {
-                self.state.diagnostics = None;
+                // The others run nothing.
+                if !matches!(
+                    command_byte,
+                    command::STMT_RESET | command::STMT_SEND_LONG_DATA
+                ) {
+                    self.state.diagnostics = None;
+                }
                 // It may be a query.
                 self.state.transaction.may_have_snapshot = true;
                 let of_unseen = self

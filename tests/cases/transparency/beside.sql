@@ -254,3 +254,25 @@ COMMIT;
 LOCK TABLES posts WRITE;
 SELECT ROW_COUNT(), LAST_INSERT_ID();
 UNLOCK TABLES;
+
+== a statement of no hot table is reset behind warnings [text]
+\prepare c: SELECT 1
+UPDATE IGNORE posts SET views = 7 WHERE title = 1;
+\reset_statement c
+SHOW WARNINGS;
+
+== a statement that is not there is reset behind warnings [text]
+UPDATE IGNORE posts SET views = 7 WHERE title = 1;
+\reset_statement nothing
+SHOW WARNINGS;
+
+== a statement that is not there is reset behind warnings, counted [text]
+UPDATE IGNORE posts SET views = 7 WHERE title = 1;
+\reset_statement nothing
+SELECT ROW_COUNT(), @@warning_count, @@error_count;
+
+== long data behind rows [text]
+\prepare c: SELECT ?
+UPDATE posts SET views = 7, title = 'x' WHERE id < 3;
+\long_data c 0 abc
+SELECT ROW_COUNT(), @@warning_count, @@error_count;
