@@ -4,32 +4,52 @@ use super::code::Code;
 use super::evidence::Evidence;
 use super::finding::Finding;
 use crate::catalog::grants;
-use crate::config::{Config, Rule};
+use crate::config::{Config, Rule, TableName};
 use crate::counter::cluster::Cluster;
-use crate::counter::grants::{ON_REGISTRY, for_registry};
+use crate::counter::grants::{ON_REGISTRY, for_registry, to_see_locks};
 use crate::counter::registry;
 use crate::counter::unfit::Unfit;
 
-/// What the control account lacks for the proxies on several members to hear each other.
+/// What the control account lacks for proxies on several members: to hear each other, and to know of a transaction that
+/// MySQL has rolled back without telling.
 pub(super) fn lacking(config: &Config, evidence: &Evidence) -> Option<Finding> {
     let cluster = evidence.cluster?;
     let has_slots = config.rules.iter().any(Rule::has_slots);
     if !has_slots || !cluster.has_several_writers(config) || cluster.is_refused(config) {
         return None;
     }
-    let table = registry::table();
     let given = &evidence.examination.server.grants;
-    let lacking = grants::lacking(given, &table.schema, Some(&table.name), ON_REGISTRY);
+    let registry = registry::table();
+    let locks = TableName {
+        schema: "performance_schema".to_owned(),
+        name: "data_locks".to_owned(),
+    };
+    let wanted = [
+        (&registry, ON_REGISTRY, for_registry(&evidence.account)),
+        (&locks, &["SELECT"][..], to_see_locks(&evidence.account)),
+    ];
+    // MariaDB forgets nothing.
+    let wanted = wanted
+        .into_iter()
+        .take(if cluster.is_galera() { 1 } else { 2 });
+    let (mut lacking, mut statements) = (Vec::new(), Vec::new());
+    for (table, privileges, statement) in wanted {
+        let missing = grants::lacking(given, &table.schema, Some(&table.name), privileges);
+        if !missing.is_empty() {
+            lacking.push(format!("{} on {table}", missing.join(", ")));
+            statements.push(statement);
+        }
+    }
     if lacking.is_empty() {
         return None;
     }
     let reason = format!(
-        "the control account {} lacks {} on {table}, by which proxies on several members hear each other",
+        "the control account {} lacks {}, by which proxies on several members hear each other and see what is lost",
         evidence.account,
-        lacking.join(", ")
+        lacking.join(", and ")
     );
     let finding = Finding::new(Code::ControlGrants, None, reason).advice("allow it");
-    Some(finding.statements([for_registry(&evidence.account)]))
+    Some(finding.statements(statements))
 }
 
 pub(super) fn finding(config: &Config, evidence: &Evidence) -> Option<Finding> {

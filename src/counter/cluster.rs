@@ -41,7 +41,7 @@ impl Cluster {
     }
 
     /// Whether it is one of Galera.
-    pub(super) fn is_galera(self) -> bool {
+    pub(crate) fn is_galera(self) -> bool {
         matches!(self, Self::Galera(_))
     }
 

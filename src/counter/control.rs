@@ -16,6 +16,7 @@ use tokio::task::JoinHandle;
 use super::agreement::Agreement;
 use super::cluster;
 use super::fold::{self, OpenRow};
+use super::held_locks;
 use super::key::{Key, KeyForm};
 use super::looks::Looks;
 use super::primary::{self, Look};
@@ -155,6 +156,11 @@ impl Control {
     /// Whether other members of the server's cluster take writes, too, as it was at start.
     pub fn has_several_writers(&self) -> bool {
         matches!(self.agreement, Agreement::Rows(_))
+    }
+
+    /// Whether the server may forget to tell a session that its transaction was rolled back; see [`held_locks`].
+    pub(crate) fn forgets_losses(&self) -> bool {
+        matches!(&self.agreement, Agreement::Rows(registry) if !registry.is_galera())
     }
 
     /// How the proxies hear each other.
@@ -371,37 +377,24 @@ impl Control {
         form: &KeyForm,
         keys: Option<&[Key]>,
     ) -> Option<Vec<OpenRow>> {
-        let text = fold::open_rows(table, form, keys);
-        let (looks, wanted) = (Arc::clone(&self.looks), server.clone());
-        let look = self.runtime.spawn(async move {
-            tokio::time::timeout(LOOK_TIMEOUT, looks.ask(Some(&wanted), &text)).await
-        });
-        // A runtime that ends sends no answer.
-        let rows = match look.await.ok()? {
-            Ok(Ok(answer)) if answer.server == *server => answer.rows,
-            Ok(Ok(answer)) => {
-                self.follow(answer.server);
-                return None;
-            }
+        let (schema, name) = (&table.schema, &table.name);
+        let rows = match self.look(server, fold::open_rows(table, form, keys)).await {
+            Looked::Rows(rows) => rows,
             // Away, as for DDL: then nothing is in slots, and what comes there asks for the base row first.
-            Ok(Err(DriverFailure::Server(error))) if error.code == ER_NO_SUCH_TABLE => {
+            Looked::Failed(DriverFailure::Server(error)) if error.code == ER_NO_SUCH_TABLE => {
                 return Some(Vec::new());
             }
-            Ok(Err(error)) => {
-                tracing::warn!(
-                    "cannot see the slots of {}.{}: {error}",
-                    table.schema,
-                    table.name
-                );
+            Looked::Failed(error) => {
+                tracing::warn!("cannot see the slots of {schema}.{name}: {error}");
                 return None;
             }
-            Err(_) => {
-                let (schema, name) = (&table.schema, &table.name);
+            Looked::Late => {
                 tracing::warn!(
                     "no answer within {LOOK_TIMEOUT:?} about the slots of {schema}.{name}"
                 );
                 return None;
             }
+            Looked::Elsewhere => return None,
         };
         if rows.len() > fold::MOST_ROWS {
             return None;
@@ -415,6 +408,42 @@ impl Control {
             })
         });
         rows.collect()
+    }
+
+    /// Whether this thread's transaction holds locks; see [`held_locks`]. `None` when the answer does not come in time,
+    /// or when it would be another server's.
+    pub(crate) async fn holds_locks(&self, server: &Server, thread: u32) -> Option<bool> {
+        match self.look(server, held_locks::question(thread)).await {
+            Looked::Rows(rows) => rows.first()?.get_opt(0)?.ok(),
+            Looked::Failed(error) => {
+                tracing::warn!("cannot see the locks of a session: {error}");
+                None
+            }
+            Looked::Late => {
+                tracing::warn!("no answer within {LOOK_TIMEOUT:?} about the locks of a session");
+                None
+            }
+            Looked::Elsewhere => None,
+        }
+    }
+
+    /// Asks this server about something that is not committed.
+    async fn look(&self, server: &Server, question: String) -> Looked {
+        let (looks, wanted) = (Arc::clone(&self.looks), server.clone());
+        let look = self.runtime.spawn(async move {
+            tokio::time::timeout(LOOK_TIMEOUT, looks.ask(Some(&wanted), &question)).await
+        });
+        match look.await {
+            Ok(Ok(Ok(answer))) if answer.server == *server => Looked::Rows(answer.rows),
+            Ok(Ok(Ok(answer))) => {
+                self.follow(answer.server);
+                Looked::Elsewhere
+            }
+            Ok(Ok(Err(error))) => Looked::Failed(error),
+            Ok(Err(_)) => Looked::Late,
+            // A runtime that ends sends no answer.
+            Err(_) => Looked::Elsewhere,
+        }
     }
 
     /// The rows of a question that any account may ask, as text; `None` when there is no answer in time.
@@ -439,6 +468,16 @@ impl Control {
         }
         self.looks.close().await;
     }
+}
+
+/// What came of a question.
+enum Looked {
+    Rows(Vec<Row>),
+    Failed(DriverFailure),
+    /// There was no answer in time.
+    Late,
+    /// It would have been another server's, or the runtime ends.
+    Elsewhere,
 }
 
 /// Servers note clients that do not say that they leave.

@@ -146,7 +146,8 @@ pub const MOST_LOCKED: usize = 1024;
 /// with a count. The LIMIT takes the place of the session's own `sql_select_limit`; if it is reached, more is locked.
 ///
 /// It reads a counter, because hardly any index contains one. A query for keys alone may be answered from an index that
-/// covers it; on a small table, servers read, and lock, that whole index.
+/// covers it; on a small table, servers read, and lock, that whole index. Nor does it count: MySQL may count all rows
+/// of a table without looking whether the transaction is still there (docs/design/clusters.md).
 pub fn lock(table: &HotTable, predicate: Option<&[u8]>, form: Option<&KeyForm>) -> Vec<u8> {
     lock_reading(table, predicate, form, &counter(table))
 }
@@ -167,7 +168,7 @@ fn lock_reading(
             format!("{}, {read}", form.select_list()),
             format!(" LIMIT {}", MOST_LOCKED + 1),
         ),
-        None => (format!("COUNT({read})"), String::new()),
+        None => (format!("SUM({read} IS NULL)"), String::new()),
     };
     let base = quote::pair(&table.schema, &table.name);
     let text = format!("SELECT {list} FROM {base}").into_bytes();
@@ -418,7 +419,7 @@ impl FoldStatements {
         // keeps the order of locks: base first.
         let lock = [
             format!(
-                "SELECT COUNT({b}.{}) FROM {base} AS {b} LEFT JOIN {slots} AS {s} USING ({})",
+                "SELECT SUM({b}.{} IS NULL) FROM {base} AS {b} LEFT JOIN {slots} AS {s} USING ({})",
                 counter(table),
                 quote::keys(table).join(", ")
             )

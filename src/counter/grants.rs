@@ -32,6 +32,11 @@ pub(crate) fn for_registry(account: &str) -> String {
     )
 }
 
+/// The GRANT to see which locks sessions hold, in a group with several primaries.
+pub(crate) fn to_see_locks(account: &str) -> String {
+    format!("GRANT SELECT ON performance_schema.data_locks TO {account};")
+}
+
 /// GRANTs of exactly what the proxy does to the tables of `config`'s rules; `account` is quoted (`'user'@'host'`).
 pub fn for_control(config: &Config, account: &str) -> Vec<String> {
     let rules = config.rules.iter().filter(|rule| rule.has_slots());

@@ -8,6 +8,7 @@ pub mod drain;
 pub mod fold;
 pub mod gates;
 pub mod grants;
+mod held_locks;
 mod key;
 pub mod locks;
 mod looks;

@@ -166,6 +166,15 @@ impl Session {
         Ok(answer)
     }
 
+    /// Rolls back a transaction of the proxy's own. If that is refused, the session ends, and the transaction with the
+    /// connection.
+    pub(crate) async fn roll_back_own(&mut self) -> Result<(), Error> {
+        match self.insist(ROLLBACK).await? {
+            InternalResponse::Err(_) => Err(Error::Open),
+            _ => Ok(()),
+        }
+    }
+
     /// Sends one statement.
     pub(crate) async fn write_query(&mut self, text: &[u8]) -> Result<(), Error> {
         let mut out = Vec::new();

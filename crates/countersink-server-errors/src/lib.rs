@@ -16,6 +16,7 @@ macro_rules! error_codes {
 
 error_codes! {
     ER_CHECKREAD = 1020, "MariaDB: a row no longer matches the transaction's snapshot, and the transaction was rolled back.";
+    ER_GET_ERRNO = 1030, "The storage engine failed; the message has its number.";
     ER_CON_COUNT_ERROR = 1040, "The server has as many connections as it may have.";
     ER_HANDSHAKE_ERROR = 1043, "A packet of the connection phase is not what was expected.";
     ER_DBACCESS_DENIED_ERROR = 1044, "The account lacks a privilege for the schema.";
@@ -181,12 +182,27 @@ pub const fn may_be_tried_again(code: u16) -> bool {
 /// first. Then COMMIT may fail, too: with error 149 of the storage engine, where the other change has arrived already.
 /// Any other error in COMMIT leaves the outcome unknown.
 pub fn is_rolled_back(code: u16, message: &[u8]) -> bool {
-    const DEADLOCK: &[u8] = b"Got error 149 ";
+    const DEADLOCK: u32 = 149;
     match code {
         ER_CHECKREAD | ER_LOCK_DEADLOCK | ER_TRANSACTION_ROLLBACK_DURING_COMMIT => true,
-        ER_ERROR_DURING_COMMIT => message.starts_with(DEADLOCK),
+        ER_ERROR_DURING_COMMIT => engine_error(message) == Some(DEADLOCK),
         _ => false,
     }
+}
+
+/// Whether the storage engine has lost a savepoint that the server still knows: it has rolled the transaction back, for
+/// another member of a cluster, and the server has not heard of it.
+pub fn is_savepoint_lost(code: u16, message: &[u8]) -> bool {
+    const NO_SAVEPOINT: u32 = 153;
+    matches!(code, ER_GET_ERRNO | ER_ERROR_DURING_ROLLBACK)
+        && engine_error(message) == Some(NO_SAVEPOINT)
+}
+
+/// The number that the storage engine has given an error: the first in the message, whatever its language.
+fn engine_error(message: &[u8]) -> Option<u32> {
+    let digits = message.split(|byte| !byte.is_ascii_digit());
+    let number = digits.into_iter().find(|digits| !digits.is_empty())?;
+    std::str::from_utf8(number).ok()?.parse().ok()
 }
 
 /// Whether the statement or its connection was killed, or the server is shutting down.
@@ -240,5 +256,20 @@ mod tests {
         assert_eq!(members(is_killed), [1053, 1317, 1927]);
         assert_eq!(members(is_over_time), [1969, 3024]);
         assert_eq!(members(is_check_violated), [3819, 4025]);
+    }
+
+    #[test]
+    fn the_engines_number_decides_in_any_language() {
+        let english = b"Got error 149 - 'Lock deadlock; Retry transaction' during COMMIT";
+        let german = b"Fehler 149 - 'Lock deadlock; Retry transaction' beim COMMIT";
+        assert!(is_rolled_back(1180, english) && is_rolled_back(1180, german));
+        assert!(!is_rolled_back(
+            1180,
+            b"Got error 14 - 'Bad address' during COMMIT"
+        ));
+        assert!(!is_rolled_back(1180, b"") && !is_rolled_back(1180, b"999999999999"));
+        let lost = b"Got error 153 - 'No savepoint with that name' from storage engine";
+        assert!(is_savepoint_lost(1030, lost) && is_savepoint_lost(1181, lost));
+        assert!(!is_savepoint_lost(1180, lost) && !is_savepoint_lost(1030, english));
     }
 }

@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 use super::control::{Control, Error as ControlError};
 use super::grants;
+use super::held_locks;
 use super::node::MOST_NODES;
 use super::server::Server;
 use super::unpoisoned;
@@ -104,6 +105,21 @@ pub enum Error {
         /// The GRANT.
         grant: String,
     },
+    /// The control account may not see which locks sessions hold.
+    #[error(
+        "the control account may not see which locks sessions hold ({message}), by which a transaction is known that MySQL has rolled back for another member; allow it: {grant}"
+    )]
+    MayNotSeeLocks {
+        /// The server's words.
+        message: String,
+        /// The GRANT.
+        grant: String,
+    },
+    /// Nobody can see them.
+    #[error(
+        "performance_schema is off, which shows the transactions that MySQL has rolled back for another member; set performance_schema = ON in the server's configuration and start it again"
+    )]
+    NoPerformanceSchema,
     /// The server refuses a statement.
     #[error(transparent)]
     Server(DriverFailure),
@@ -159,19 +175,27 @@ impl Registry {
         }
     }
 
-    /// Makes the table where it is missing.
+    /// Whether it is one of a Galera cluster.
+    pub(super) fn is_galera(&self) -> bool {
+        self.is_galera
+    }
+
+    /// Makes the table where it is missing, and makes sure that a group shows what it must.
     ///
     /// # Errors
     ///
     /// What the server says; the GRANT, where one is missing.
     pub(super) async fn provide(&self, control: &Control) -> Result<(), Error> {
+        let mut conn = control.roll_up_connection().await?;
+        if !self.is_galera {
+            see_locks(&mut conn).await?;
+        }
         match self.read(control).await {
             Err(error) if error.is_missing_table() => {}
             // Who may not see the table is not told that it is missing.
             Err(Error::Forbidden { .. }) => {}
             read => return read.map(drop),
         }
-        let mut conn = control.roll_up_connection().await?;
         for statement in MAKE {
             conn.query_drop(statement).await?;
         }
@@ -261,6 +285,22 @@ impl Registry {
         unpoisoned(&self.own).take_if(|(_, named)| *named == proxy);
         Ok(())
     }
+}
+
+/// Makes sure that the account sees which locks sessions hold.
+async fn see_locks(conn: &mut Conn) -> Result<(), Error> {
+    let is_on: Option<bool> = conn.query_first("SELECT @@performance_schema").await?;
+    if is_on == Some(false) {
+        return Err(Error::NoPerformanceSchema);
+    }
+    let seen = conn.query_drop(held_locks::question(conn.id())).await;
+    seen.map_err(|failure| match Error::from(failure) {
+        Error::Forbidden { message, .. } => Error::MayNotSeeLocks {
+            message,
+            grant: grants::to_see_locks(".."),
+        },
+        error => error,
+    })
 }
 
 /// Whether a statement that writes one row may simply be sent again: another member's came first, or is under way.

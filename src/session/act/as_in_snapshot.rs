@@ -13,10 +13,10 @@ use crate::counter::KeyForm;
 use crate::counter::snapshot::{self, SnapshotRow};
 use crate::session::Session;
 use crate::session::act::fold_slots::Bound;
-use crate::session::act::own_rows::{SAVEPOINT, UNDO};
+use crate::session::act::own_rows::UNDO;
 use crate::session::error::Error;
 use crate::session::error_kind::is_without_slots;
-use crate::session::link::internal::{Failure, InternalResponse, failure};
+use crate::session::link::internal::{Failure, InternalResponse, failure, is_savepoint_lost};
 use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
 use crate::session::reply::{Original, Replied, ReplyContext, error_payload};
 use crate::session::state::transaction::Keys;
@@ -122,7 +122,7 @@ impl Session {
                 .run_if_no_query(None, Default::default(), original, context)
                 .await;
         }
-        if !may_write || self.insist(SAVEPOINT).await?.into_result().is_err() {
+        if !may_write || !self.set_savepoint(&tables[0]).await? {
             let error = Refusal::Outgrown.into_payload();
             return self.discard_and_fail(original, context, &error).await;
         }
@@ -268,10 +268,13 @@ impl Session {
     /// lost.
     async fn take_back(&mut self, last: &[u8]) -> Result<(), Error> {
         // The savepoint is missing only if the transaction has ended, by a deadlock, and all writes with it.
-        if let InternalResponse::Err(error) = self.insist(UNDO).await?
-            && !reply::Err::decode(&error).is_ok_and(|error| error.code == ER_SP_DOES_NOT_EXIST)
-        {
-            return Err(Error::Open);
+        if let InternalResponse::Err(error) = self.insist(UNDO).await? {
+            if is_savepoint_lost(&error) {
+                return Err(self.lose().await?);
+            }
+            if !reply::Err::decode(&error).is_ok_and(|error| error.code == ER_SP_DOES_NOT_EXIST) {
+                return Err(Error::Open);
+            }
         }
         self.raise_again(last).await
     }

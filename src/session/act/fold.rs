@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::catalog::HotTable;
-use crate::counter::fold::{BEGIN_TO_WRITE, ROLLBACK};
+use crate::counter::fold::BEGIN_TO_WRITE;
 use crate::session::Session;
 use crate::session::act::fold_slots::{AsOwn, Bound, Moved};
 use crate::session::definitions::may_run_twice;
@@ -94,15 +94,6 @@ impl Session {
             self.roll_back_own().await?;
         }
         Ok(committed)
-    }
-
-    /// Rolls back a transaction of the proxy's own. If that is refused, the session ends, and the transaction with the
-    /// connection.
-    pub(crate) async fn roll_back_own(&mut self) -> Result<(), Error> {
-        match self.insist(ROLLBACK).await? {
-            InternalResponse::Err(_) => Err(Error::Open),
-            _ => Ok(()),
-        }
     }
 
     /// Opens a transaction and folds in it. The inner error is the first ERR payload.

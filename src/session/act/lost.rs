@@ -1,13 +1,15 @@
 //! Statements that run again: those that another member of a cluster was before, and those that a deadlock has ended
 //! which MySQL would not have had.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rand::RngExt;
 
 use crate::session::Session;
 use crate::session::error::Error;
 use crate::session::link::internal::{InternalResponse, is_deadlock};
+use crate::wire::error_code::ER_LOCK_DEADLOCK;
+use crate::wire::reply;
 
 /// How often a statement in autocommit that was lost to another member is run again. Alone, the client would get the
 /// error of the first.
@@ -29,6 +31,31 @@ impl Session {
         // In other words than a transaction of the proxy's own begins with: the client is told of this one.
         let begun = self.run_internal("BEGIN").await?;
         Ok(begun.into_result().is_ok())
+    }
+
+    /// Whether the transaction holds locks; `None` if nobody can say.
+    pub(crate) async fn holds_locks(&mut self) -> Option<bool> {
+        let server = self.server.clone()?;
+        let since = Instant::now();
+        let control = &self.shared.control;
+        let holds = control.holds_locks(&server, self.entry.thread_id()).await;
+        self.link.asked_elsewhere_since(since);
+        holds
+    }
+
+    /// Ends the client's transaction, of which the storage engine has lost a part without telling: what is left must
+    /// not be committed. The error is the one that the client is told, as at any other loss.
+    pub(crate) async fn lose(&mut self) -> Result<Error, Error> {
+        self.roll_back_own().await?;
+        let mut error = Vec::new();
+        reply::Err {
+            code: ER_LOCK_DEADLOCK,
+            sql_state: b"40001",
+            message: b"Deadlock found when trying to get lock; try restarting transaction",
+        }
+        .encode(&mut error);
+        self.state.lost = Some(error);
+        Ok(Error::Lost)
     }
 
     /// Waits a moment before what was lost for so many times is tried again, so that the members do not go on in step.

@@ -14,7 +14,7 @@ use crate::session::Session;
 use crate::session::act::fold_slots::Moved;
 use crate::session::error::Error;
 use crate::session::error_kind::is_unknown_column;
-use crate::session::link::internal::{InternalResponse, Row};
+use crate::session::link::internal::{InternalResponse, Row, is_savepoint_lost};
 use crate::session::reply::{HeldResponse, has_messages};
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::transaction::{Kept, Keys, Suspects};
@@ -22,7 +22,7 @@ use crate::session::state::variables::Isolation;
 use crate::sql::Kind;
 use crate::wire::response::ResponseKind;
 
-pub(crate) const SAVEPOINT: &str = "SAVEPOINT countersink_fold";
+const SAVEPOINT: &str = "SAVEPOINT countersink_fold";
 pub(crate) const UNDO: &str = "ROLLBACK TO SAVEPOINT countersink_fold";
 
 /// What the transaction had done to rows when the savepoint was set.
@@ -65,13 +65,35 @@ impl Session {
         if !self.may_have_old_snapshot() {
             return Ok(None);
         }
+        let is_set = self.set_savepoint(table).await?;
+        Ok(is_set.then(|| self.state.transaction.kept_rows()))
+    }
+
+    /// Sets the savepoint, if the server does not refuse it. If the transaction was lost to another member of the
+    /// cluster before, and the savepoint has the server forget that, the client is told.
+    pub(crate) async fn set_savepoint(&mut self, table: &HotTable) -> Result<bool, Error> {
+        let may_be_forgotten =
+            self.shared.control.forgets_losses() && self.holds_locks().await != Some(false);
+        // A loss until now is told here.
         for question in fold::no_rows(table) {
             if self.insist(question).await?.into_result().is_ok() {
                 break;
             }
         }
-        let is_set = self.insist(SAVEPOINT).await?.into_result().is_ok();
-        Ok(is_set.then(|| self.state.transaction.kept_rows()))
+        let is_set = self.savepoint(SAVEPOINT).await?;
+        if is_set && may_be_forgotten && self.holds_locks().await != Some(true) {
+            return Err(self.lose().await?);
+        }
+        Ok(is_set)
+    }
+
+    /// Sets the savepoint, or rolls back to it. False if that is refused. If the storage engine has lost it, it has
+    /// lost the transaction.
+    pub(crate) async fn savepoint(&mut self, text: &str) -> Result<bool, Error> {
+        match self.insist(text).await? {
+            InternalResponse::Err(error) if is_savepoint_lost(&error) => Err(self.lose().await?),
+            answer => Ok(answer.into_result().is_ok()),
+        }
     }
 
     /// Undoes the folds since the mark. The upstream's diagnostics for the client's statement, which ended with this
@@ -105,7 +127,7 @@ impl Session {
 
     pub(crate) async fn undo(&mut self, mark: Mark, last: &[u8]) -> Result<(), Error> {
         // The rollback is refused if the statement's error has ended the transaction, and the savepoint with it.
-        if let InternalResponse::Ok(_) = self.insist(UNDO).await? {
+        if self.savepoint(UNDO).await? {
             self.state.transaction.restore(mark);
         }
         self.raise_again(last).await

@@ -6,7 +6,8 @@ use crate::session::error::Error;
 use crate::wire::column::text_row;
 use crate::wire::command;
 use crate::wire::error_code::{
-    ER_CHECKREAD, ER_QUERY_INTERRUPTED, is_killed, is_over_time, is_rolled_back, may_be_tried_again,
+    self, ER_CHECKREAD, ER_QUERY_INTERRUPTED, is_killed, is_over_time, is_rolled_back,
+    may_be_tried_again,
 };
 use crate::wire::packet::encode_packet;
 use crate::wire::reply::{self, Ok as OkPacket};
@@ -217,6 +218,13 @@ pub const MOST_DEADLOCKS: usize = 10;
 /// Whether the transaction was rolled back to end a deadlock, or because another member of a cluster was first.
 pub fn is_deadlock(payload: &[u8]) -> bool {
     reply::Err::decode(payload).is_ok_and(|err| is_rolled_back(err.code, err.message))
+}
+
+/// Whether the storage engine has rolled the transaction back for another member of a cluster, and the server has not
+/// heard of it.
+pub fn is_savepoint_lost(payload: &[u8]) -> bool {
+    reply::Err::decode(payload)
+        .is_ok_and(|err| error_code::is_savepoint_lost(err.code, err.message))
 }
 
 /// Whether the transaction was rolled back because its snapshot is older than a row that it would have locked, under

@@ -35,6 +35,8 @@ pub struct Ledger {
     pub stars: BTreeMap<i64, i64>,
     /// What was added to the row of `small`.
     pub small: i64,
+    /// How many rows were inserted into `likes`.
+    pub likes: i64,
     /// Increments in autocommit that were acknowledged, and those that were lost.
     pub increments: u64,
     pub lost_increments: u64,
@@ -55,6 +57,7 @@ impl Ledger {
             *self.stars.entry(*key).or_default() += added;
         }
         self.small += other.small;
+        self.likes += other.likes;
         self.increments += other.increments;
         self.lost_increments += other.lost_increments;
         self.transactions += other.transactions;
@@ -155,7 +158,7 @@ async fn transaction(client: &mut Driver, key: i64, random: &mut SmallRng) -> Op
     let mut ledger = Ledger::default();
     let second = random.random_range(1..=KEYS);
     run(client, "START TRANSACTION").await;
-    affected(client, "INSERT INTO likes (post) VALUES (1)").await?;
+    ledger.likes = affected(client, "INSERT INTO likes (post) VALUES (1)").await?;
     if random.random_bool(0.3) {
         const DUPLICATE: u16 = 1062;
         let text = "INSERT INTO likes VALUES (1, 1)";

@@ -2,6 +2,7 @@
 //! written on the others at the same moment.
 
 mod changes;
+mod forgotten;
 mod killed;
 mod load;
 mod past;
@@ -82,37 +83,52 @@ impl Cluster {
 
     /// Every value is what was acknowledged, through every proxy and past them.
     async fn check(&self, ledger: &Ledger) {
+        let mut differences = Vec::new();
+        let mut compare = |what: String, found: i64, expected: i64| {
+            if found != expected {
+                differences.push(format!("{what}: {found} instead of {expected}"));
+            }
+        };
         for (member, proxy) in self.proxies.iter().enumerate() {
             let mut client = connect(&proxy.address, Some(SCHEMA)).await;
             self.wait_for_others(&mut client).await;
             let mut session = self.session(member).await;
+            let slots = "SELECT COUNT(*) FROM information_schema.tables \
+                         WHERE table_schema = DATABASE() AND table_name = 'posts_slots'";
+            let has_slots = number(&mut session, slots).await > 0;
             for key in 1..=KEYS {
-                let expected = ledger.views[&key];
-                let value = format!("SELECT views FROM posts WHERE id = {key}");
-                assert_eq!(
-                    number(&mut client, &value).await,
-                    expected,
-                    "key {key} through proxy {member}"
-                );
-                let stars = format!("SELECT stars FROM posts WHERE id = {key}");
-                assert_eq!(
-                    number(&mut client, &stars).await,
-                    ledger.stars[&key],
-                    "stars of {key} through proxy {member}"
-                );
-                let sum = format!(
-                    "SELECT views + (SELECT COALESCE(SUM(s.views), 0) FROM posts_slots AS s WHERE s.id = {key}) \
-                     FROM posts WHERE id = {key}"
-                );
-                assert_eq!(
-                    number(&mut session, &sum).await,
-                    expected,
-                    "key {key} on member {member}"
-                );
+                for (column, expected) in
+                    [("views", ledger.views[&key]), ("stars", ledger.stars[&key])]
+                {
+                    let value = format!("SELECT {column} FROM posts WHERE id = {key}");
+                    let found = number(&mut client, &value).await;
+                    compare(
+                        format!("{column} of {key} through proxy {member}"),
+                        found,
+                        expected,
+                    );
+                    let slots = match has_slots {
+                        true => format!(
+                            "(SELECT COALESCE(SUM(s.{column}), 0) FROM posts_slots AS s WHERE s.id = {key})"
+                        ),
+                        false => "0".to_owned(),
+                    };
+                    let sum = format!("SELECT {column} + {slots} FROM posts WHERE id = {key}");
+                    let found = number(&mut session, &sum).await;
+                    compare(
+                        format!("{column} of {key} on member {member}"),
+                        found,
+                        expected,
+                    );
+                }
             }
             let small = number(&mut client, "SELECT n FROM small WHERE id = 1").await;
-            assert_eq!(small, ledger.small, "through proxy {member}");
+            compare(format!("n through proxy {member}"), small, ledger.small);
+            // One row was there before.
+            let likes = number(&mut session, "SELECT COUNT(id) FROM likes").await - 1;
+            compare(format!("likes on member {member}"), likes, ledger.likes);
         }
+        assert!(differences.is_empty(), "{}", differences.join("\n"));
     }
 }
 
