@@ -78,6 +78,20 @@ async fn a_loss_before_a_whole_table_is_locked_is_told(replication: Replication)
     for proxy in &cluster.proxies {
         proxy.arrives("enforced").await;
     }
+    // There is no loss at first.
+    let whole = "UPDATE posts SET stars = stars * 1 + 4";
+    let mut client = connect(&cluster.proxies[0].address, Some(SCHEMA)).await;
+    if let Replication::Group { .. } = replication {
+        run(&mut client, "SET SESSION max_join_size = 1").await;
+    }
+    for text in ["START TRANSACTION", whole, "COMMIT"] {
+        run(&mut client, text).await;
+    }
+    for (member, _) in cluster.members.iter().enumerate() {
+        let mut session = cluster.session(member).await;
+        let stars = "SELECT SUM(stars) FROM posts";
+        assert_eq!(number(&mut session, stars).await, 4 * KEYS);
+    }
     let mut client = begun(&cluster).await;
     another_is_first(&cluster).await;
     let answer = client.query("UPDATE small SET n = n * 1 + 4").await;
