@@ -173,8 +173,7 @@ impl Fault {
             }
             Self::HeldRows => hold_rows(stage).await,
             Self::HeldSlots => {
-                let mut holder = stage.direct().await;
-                run(&mut holder, "BEGIN").await;
+                let mut holder = holder(stage).await;
                 match holder.query("SELECT * FROM posts_slots FOR UPDATE").await {
                     // The table was drained, and has no slots again yet.
                     Ok(Reply::Err(error)) if error.code == ER_NO_SUCH_TABLE => {}
@@ -233,10 +232,17 @@ async fn kill(stage: &Stage, random: &mut StdRng, how: &str, user: &str) {
     }
 }
 
+/// A session in a transaction, which waits for locks for as long as it takes: the clients hold them, too.
+async fn holder(stage: &Stage) -> Driver {
+    let mut holder = stage.direct().await;
+    run(&mut holder, "SET SESSION innodb_lock_wait_timeout = 60").await;
+    run(&mut holder, "BEGIN").await;
+    holder
+}
+
 /// Until somebody has been told that the wait took too long.
 async fn hold_rows(stage: &Stage) {
-    let mut holder = stage.direct().await;
-    run(&mut holder, "BEGIN").await;
+    let mut holder = holder(stage).await;
     run(&mut holder, "SELECT * FROM posts FOR UPDATE").await;
     let refused = || {
         stage
