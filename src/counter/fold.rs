@@ -181,8 +181,8 @@ fn lock_reading(
 }
 
 /// Reads all rows for one number. In a cluster with several writers it does not count them: MySQL may count the rows of
-/// a table without looking whether the transaction is still there (docs/design/clusters.md). What counts nothing is
-/// refused by `max_join_size`, unless a hint says otherwise; to MariaDB that is a comment.
+/// a table without looking whether the transaction is still there (docs/design/clusters.md). A sum is refused by
+/// `max_join_size` where a count is not; the hint lifts that, and is a comment to MariaDB.
 fn count(table: &HotTable, read: &str) -> String {
     match table.is_gated {
         true => format!("/*+ SET_VAR(sql_big_selects = 1) */ SUM({read} IS NULL)"),
