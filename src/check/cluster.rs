@@ -4,11 +4,11 @@ use super::code::Code;
 use super::evidence::Evidence;
 use super::finding::Finding;
 use crate::catalog::grants;
-use crate::config::{Config, Rule, TableName};
+use crate::config::{Config, Rule};
 use crate::counter::cluster::Cluster;
 use crate::counter::grants::{ON_REGISTRY, for_registry, to_see_locks};
-use crate::counter::registry;
 use crate::counter::unfit::Unfit;
+use crate::counter::{held_locks, registry};
 
 /// What the control account lacks for proxies on several members: to hear each other, and to know of a transaction that
 /// MySQL has rolled back without telling.
@@ -20,10 +20,7 @@ pub(super) fn lacking(config: &Config, evidence: &Evidence) -> Option<Finding> {
     }
     let given = &evidence.examination.server.grants;
     let registry = registry::table();
-    let locks = TableName {
-        schema: "performance_schema".to_owned(),
-        name: "data_locks".to_owned(),
-    };
+    let locks = held_locks::table();
     let wanted = [
         (&registry, ON_REGISTRY, for_registry(&evidence.account)),
         (&locks, &["SELECT"][..], to_see_locks(&evidence.account)),

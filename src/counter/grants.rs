@@ -1,6 +1,6 @@
 //! What the control account must be allowed, as statements for a DBA.
 
-use super::{quote, registry};
+use super::{held_locks, quote, registry};
 use crate::config::{Config, TableName};
 
 /// What the control account needs on a hot table. TRIGGER is for seeing triggers, nothing makes or fires one.
@@ -34,7 +34,7 @@ pub(crate) fn for_registry(account: &str) -> String {
 
 /// The GRANT to see which locks sessions hold, in a group with several primaries.
 pub(crate) fn to_see_locks(account: &str) -> String {
-    format!("GRANT SELECT ON performance_schema.data_locks TO {account};")
+    grant(&["SELECT"], &held_locks::table(), account)
 }
 
 /// GRANTs of exactly what the proxy does to the tables of `config`'s rules; `account` is quoted (`'user'@'host'`).

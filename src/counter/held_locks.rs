@@ -7,9 +7,21 @@
 //! of the session's shows that. Its locks do: a transaction that has held some, and holds none right after a savepoint,
 //! is another one.
 
+use super::quote;
+use crate::config::TableName;
+
+/// Where they are shown.
+pub(crate) fn table() -> TableName {
+    TableName {
+        schema: "performance_schema".to_owned(),
+        name: "data_locks".to_owned(),
+    }
+}
+
 /// Whether the session of this thread holds any.
 pub(super) fn question(thread: u32) -> String {
     format!(
-        "SELECT EXISTS (SELECT 1 FROM performance_schema.data_locks WHERE THREAD_ID = PS_THREAD_ID({thread}))"
+        "SELECT EXISTS (SELECT 1 FROM {} WHERE THREAD_ID = PS_THREAD_ID({thread}))",
+        quote::table(&table())
     )
 }

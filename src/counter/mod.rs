@@ -8,7 +8,7 @@ pub mod drain;
 pub mod fold;
 pub mod gates;
 pub mod grants;
-mod held_locks;
+pub(crate) mod held_locks;
 mod key;
 pub mod locks;
 mod looks;

@@ -186,9 +186,11 @@ impl Registry {
     ///
     /// What the server says; the GRANT, where one is missing.
     pub(super) async fn provide(&self, control: &Control) -> Result<(), Error> {
-        let mut conn = control.roll_up_connection().await?;
         if !self.is_galera {
-            see_locks(&mut conn).await?;
+            let mut conn = control.roll_up_connection().await?;
+            let seen = see_locks(&mut conn).await;
+            conn.disconnect().await.ok();
+            seen?;
         }
         match self.read(control).await {
             Err(error) if error.is_missing_table() => {}
@@ -196,6 +198,7 @@ impl Registry {
             Err(Error::Forbidden { .. }) => {}
             read => return read.map(drop),
         }
+        let mut conn = control.roll_up_connection().await?;
         for statement in MAKE {
             conn.query_drop(statement).await?;
         }

@@ -1,5 +1,5 @@
-//! Statements that run again: those that another member of a cluster was before, and those that a deadlock has ended
-//! which MySQL would not have had.
+//! What becomes of transactions that are lost, to another member of a cluster or to a deadlock that MySQL would not
+//! have had: they run again where they may, and the client is told where they may not.
 
 use std::time::{Duration, Instant};
 
