@@ -163,6 +163,12 @@ impl Control {
         matches!(&self.agreement, Agreement::Rows(registry) if !registry.is_galera())
     }
 
+    /// Whether the server may tell a session that its transaction was rolled back in answer to a command that has no
+    /// response, and so tell nobody. Galera does.
+    pub(crate) fn tells_losses_to_nobody(&self) -> bool {
+        matches!(&self.agreement, Agreement::Rows(registry) if registry.is_galera())
+    }
+
     /// How the proxies hear each other.
     pub fn agreement(&self) -> &Agreement {
         &self.agreement

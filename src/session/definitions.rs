@@ -159,7 +159,9 @@ impl Session {
         };
         let mut close = Vec::new();
         encode_statement_command(&mut close, command::STMT_CLOSE, id);
-        self.write_upstream(&close).await
+        self.write_upstream(&close).await?;
+        self.note_unanswered();
+        Ok(())
     }
 
     /// Refuses to run a read again for a client that has closed: the upstream has been told, and takes no more

@@ -10,11 +10,13 @@ use crate::net::PacketStream;
 use crate::reason::Reason;
 use crate::session::Session;
 use crate::session::error::Error;
+use crate::session::error_kind::is_code_of_the_text;
 use crate::session::link::internal::{InternalResponse, Row, is_interrupted, is_outgrown};
 use crate::session::link::rewrite::{ResponseContext, Rewrite, Rewritten};
+use crate::session::state::State;
 use crate::sql::Kind;
 use crate::wire::command::encode_query;
-use crate::wire::error_code::ER_CHECKREAD;
+use crate::wire::error_code::{ER_CHECKREAD, ER_DUP_ENTRY, ER_LOCK_DEADLOCK};
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::response::{ResponseKind, ResponseTracker};
@@ -212,6 +214,10 @@ impl Session {
         if let Some(error) = self.link.rolled_back.take() {
             self.take_loss(error);
         }
+        if self.link.owes_loss && !self.link.goes_first {
+            self.link.owes_loss = false;
+            Box::pin(self.ask_for_loss()).await?;
+        }
         if self.state.lost.is_some() {
             return Err(Error::Lost);
         }
@@ -223,6 +229,31 @@ impl Session {
         if let Some(id) = self.state.last_insert_id_due.take() {
             let text = format!("DO LAST_INSERT_ID({id})");
             Box::pin(self.insist(text)).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes in that a command without a response has been sent. A loss that the server would have told in answer to it
+    /// is asked for before anything else is sent.
+    pub(crate) fn note_unanswered(&mut self) {
+        let State { last, running, .. } = &self.state;
+        // An error that may have ended the transaction has told that.
+        let is_of_statement = |code| is_code_of_the_text(code) || code == ER_DUP_ENTRY;
+        let is_certain = match last.error {
+            Some(code) => is_of_statement(code) && !running.kind.may_end_transaction(),
+            None => !last.leaves_doubt,
+        };
+        self.link.owes_loss |=
+            last.is_in_transaction() && is_certain && self.shared.control.tells_losses_to_nobody();
+    }
+
+    /// Asks whether the transaction is still there, after a command without a response. A loss until then is noted as
+    /// if it had been told.
+    pub(crate) async fn ask_for_loss(&mut self) -> Result<(), Error> {
+        self.ping().await?;
+        let last = &self.state.last;
+        if !last.is_in_transaction() && last.error.is_none() {
+            self.state.lost.get_or_insert_with(loss);
         }
         Ok(())
     }
@@ -392,4 +423,16 @@ impl Session {
     pub(crate) fn give_slots_back(&mut self) {
         self.state.transaction.leases.clear();
     }
+}
+
+/// The error by which a client is told that its transaction is lost, where the server has not told it.
+pub(crate) fn loss() -> Vec<u8> {
+    let mut error = Vec::new();
+    reply::Err {
+        code: ER_LOCK_DEADLOCK,
+        sql_state: b"40001",
+        message: b"Deadlock found when trying to get lock; try restarting transaction",
+    }
+    .encode(&mut error);
+    error
 }

@@ -355,6 +355,8 @@ impl Session {
             command_byte,
             command::STMT_SEND_LONG_DATA | command::STMT_CLOSE | command::QUIT
         );
+        self.link.goes_first = tells_nothing
+            || (self.link.owes_loss && Box::pin(self.asks_of_last(command_byte)).await?);
         let lost = tells_nothing.then(|| self.state.lost.take()).flatten();
         if self.state.lost.is_some() {
             return Err(Error::Lost);
@@ -430,6 +432,9 @@ impl Session {
         }
         if lost.is_some() {
             self.state.lost = lost;
+        }
+        if command_byte == command::STMT_CLOSE {
+            self.note_unanswered();
         }
         Ok(Flow::Next)
     }

@@ -266,5 +266,7 @@ async fn run_all(conn: &mut Conn, text: String) -> Result<Vec<Vec<Row>>, DriverF
     while !result.is_empty() || answers.is_empty() {
         answers.push(result.collect().await?);
     }
+    // The driver keeps the error of a later statement until it is asked for more.
+    result.next().await?;
     Ok(answers)
 }

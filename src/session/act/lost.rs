@@ -7,9 +7,8 @@ use rand::RngExt;
 
 use crate::session::Session;
 use crate::session::error::Error;
+use crate::session::exchange::loss;
 use crate::session::link::internal::{InternalResponse, is_deadlock};
-use crate::wire::error_code::ER_LOCK_DEADLOCK;
-use crate::wire::reply;
 
 /// How often a statement in autocommit that was lost to another member is run again. Alone, the client would get the
 /// error of the first.
@@ -47,14 +46,7 @@ impl Session {
     /// not be committed. The error is the one that the client is told, as at any other loss.
     pub(crate) async fn lose(&mut self) -> Result<Error, Error> {
         self.roll_back_own().await?;
-        let mut error = Vec::new();
-        reply::Err {
-            code: ER_LOCK_DEADLOCK,
-            sql_state: b"40001",
-            message: b"Deadlock found when trying to get lock; try restarting transaction",
-        }
-        .encode(&mut error);
-        self.state.lost = Some(error);
+        self.state.lost = Some(loss());
         Ok(Error::Lost)
     }
 

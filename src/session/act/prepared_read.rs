@@ -241,6 +241,8 @@ impl Session {
         };
         let mut out = Vec::new();
         encode_statement_command(&mut out, command::STMT_CLOSE, id);
-        self.write_upstream(&out).await
+        self.write_upstream(&out).await?;
+        self.note_unanswered();
+        Ok(())
     }
 }

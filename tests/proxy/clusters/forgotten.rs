@@ -1,11 +1,15 @@
-//! A transaction is rolled back by what arrives from another member, and the next statement in it is one that has MySQL
-//! forget the loss: the proxy must not let the rest be committed.
+//! A transaction is rolled back by what arrives from another member, and the next command in it is one that has the
+//! server forget the loss: the proxy must not let the rest be committed.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use countersink::driver::{Driver, Reply};
+use countersink::driver::{Driver, Reply, query_packet};
+use countersink::wire::command;
+use countersink::wire::response::{PacketKind, ResponseKind};
 use countersink_sandbox::{Address, Replication};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 
@@ -13,10 +17,14 @@ use super::load::LOST;
 use super::{Cluster, GROUP, KEYS, RULES, SCHEMA, TABLES};
 use crate::replica::until;
 use crate::support::block_on;
-use crate::support::client::{connect, number, run};
+use crate::support::client::{connect, number, prepare, run};
 use crate::support::proxy::Proxy;
 
+/// The proxy's own.
 const SAVEPOINT: &[u8] = b"SAVEPOINT countersink_fold";
+
+/// The start of COM_STMT_CLOSE.
+const CLOSE: &[u8] = &[5, 0, 0, 0, command::STMT_CLOSE];
 
 #[test]
 fn a_loss_before_a_savepoint_is_told_on_galera() {
@@ -40,15 +48,133 @@ fn a_loss_before_a_whole_table_is_locked_is_told_in_a_group() {
     block_on(a_loss_before_a_whole_table_is_locked_is_told(GROUP));
 }
 
-/// The other change arrives after the proxy has asked whether there was a loss, and before its savepoint is set.
-async fn a_loss_before_a_savepoint_is_told(replication: Replication) {
+/// The other change arrives while the server closes a statement that the proxy has prepared: Galera rolls the
+/// transaction back, and has no answer in which to say so.
+#[test]
+fn a_loss_while_the_proxy_closes_a_statement_is_told_on_galera() {
+    block_on(async {
+        let (cluster, relay) = relayed(Replication::Galera, On::Close).await;
+        let mut client = connect(&cluster.proxies[0].address, Some(SCHEMA)).await;
+        run(&mut client, "START TRANSACTION").await;
+        run(
+            &mut client,
+            "SELECT views FROM posts WHERE id = 1 FOR UPDATE",
+        )
+        .await;
+        relay.arm();
+        // The proxy asks the server first what it makes of the text.
+        let write = "UPDATE posts SET views = NULL, title = 'lost' WHERE id = 1";
+        let answer = client.query(write).await.expect("an answer");
+        relay.has_come().await;
+        assert!(is_lost(&answer), "{answer:?}");
+        for member in 0..cluster.members.len() {
+            let mut session = cluster.session(member).await;
+            let views = "SELECT views FROM posts WHERE id = 1";
+            assert_eq!(number(&mut session, views).await, 0, "on member {member}");
+        }
+    });
+}
+
+/// The same while it closes a statement of the client's.
+#[test]
+fn a_loss_while_the_client_closes_a_statement_is_told_on_galera() {
+    block_on(async {
+        let (cluster, relay) = relayed(Replication::Galera, On::Close).await;
+        let mut client = connect(&cluster.proxies[0].address, Some(SCHEMA)).await;
+        let id = prepare(&mut client, "SELECT 1").await;
+        run(&mut client, "START TRANSACTION").await;
+        let increment = "UPDATE posts SET views = views + 2 WHERE id = 2";
+        run(&mut client, increment).await;
+        relay.arm();
+        close(&mut client, id).await;
+        let answer = client.query("COMMIT").await.expect("an answer");
+        relay.has_come().await;
+        assert!(is_lost(&answer), "{answer:?}");
+        run(&mut client, "ROLLBACK").await;
+        // What is told is told once.
+        run(&mut client, increment).await;
+        assert_eq!(
+            number(&mut client, "SELECT views FROM posts WHERE id = 2").await,
+            2
+        );
+    });
+}
+
+/// Where nothing is lost, closing a statement changes nothing: neither after an error that has ended the transaction,
+/// or has not, nor for who asks about the statement before.
+#[test]
+fn closing_a_statement_changes_nothing_on_galera() {
+    block_on(async {
+        let cluster = Cluster::start(Replication::Galera).await;
+        for proxy in &cluster.proxies {
+            proxy.arrives("enforced").await;
+        }
+        let mut client = connect(&cluster.proxies[0].address, Some(SCHEMA)).await;
+        for (error, statement) in [
+            (1062, "INSERT INTO likes VALUES (1, 1)"),
+            (1050, "CREATE TABLE likes (id INT)"),
+        ] {
+            run(&mut client, "START TRANSACTION").await;
+            let id = prepare(&mut client, "SELECT 1").await;
+            run(&mut client, "INSERT INTO likes (post) VALUES (9)").await;
+            let refused = client.query(statement).await.expect("an answer");
+            assert!(
+                matches!(&refused, Reply::Err(told) if told.code == error),
+                "{refused:?}"
+            );
+            close(&mut client, id).await;
+            run(&mut client, "COMMIT").await;
+        }
+        let asking = prepare(&mut client, "SELECT ROW_COUNT()").await;
+        run(&mut client, "START TRANSACTION").await;
+        for is_prepared in [false, true] {
+            let id = prepare(&mut client, "SELECT 1").await;
+            let insert = "INSERT INTO likes (post) VALUES (9), (9), (9)";
+            run(&mut client, insert).await;
+            close(&mut client, id).await;
+            let changed = match is_prepared {
+                false => number(&mut client, "SELECT ROW_COUNT()").await,
+                true => executed(&mut client, asking).await,
+            };
+            assert_eq!(changed, 3);
+        }
+        run(&mut client, "COMMIT").await;
+        let likes = "SELECT COUNT(*) FROM likes WHERE post = 9";
+        assert_eq!(number(&mut client, likes).await, 8);
+    });
+}
+
+/// COM_STMT_CLOSE.
+async fn close(client: &mut Driver, id: u32) {
+    let close = [&[command::STMT_CLOSE][..], &id.to_le_bytes()].concat();
+    client.send(&close).await.expect("sent");
+}
+
+/// The one number, of eight bytes, that a prepared query gives.
+async fn executed(client: &mut Driver, id: u32) -> i64 {
+    const BEFORE: usize = 2;
+    let arguments = [&id.to_le_bytes()[..], &[0, 1, 0, 0, 0]].concat();
+    let execute = [&[command::STMT_EXECUTE][..], &arguments].concat();
+    client.send(&execute).await.expect("sent");
+    let packets = client.packets(ResponseKind::Results).await;
+    let packets = packets.expect("an answer");
+    let mut rows = packets
+        .iter()
+        .filter(|packet| packet.packet_kind == PacketKind::Row);
+    let row = rows.next().expect("a row");
+    let number = row.payload[BEFORE..].try_into();
+    i64::from_le_bytes(number.expect("eight bytes"))
+}
+
+/// A cluster with proxies before the first two members; this happens on the way to the first.
+async fn relayed(replication: Replication, on: On) -> (Cluster, Relay) {
     let mut cluster = Cluster::members(replication, SCHEMA, TABLES).await;
     let upstreams: Vec<_> = cluster
         .members
         .iter()
         .map(|member| member.address())
         .collect();
-    let relay = Relay::start(&upstreams[0]).await;
+    let relay = Relay::start(&upstreams[0], on).await;
     cluster.proxies = vec![
         Proxy::start(&relay.address, RULES),
         Proxy::start(&upstreams[1], RULES),
@@ -56,6 +182,13 @@ async fn a_loss_before_a_savepoint_is_told(replication: Replication) {
     for proxy in &cluster.proxies {
         proxy.arrives("enforced").await;
     }
+    (cluster, relay)
+}
+
+/// The other change arrives after the proxy has asked whether there was a loss, and before its savepoint is set.
+async fn a_loss_before_a_savepoint_is_told(replication: Replication) {
+    let (cluster, relay) = relayed(replication, On::Savepoint).await;
+    relay.arm();
     let mut client = begun(&cluster).await;
     // The statement may have to fold in a snapshot that is older.
     run(&mut client, "SELECT COUNT(title) FROM posts WHERE id = 3").await;
@@ -65,7 +198,7 @@ async fn a_loss_before_a_savepoint_is_told(replication: Replication) {
             .await;
         (client, answer.expect("an answer"))
     });
-    relay.held.notified().await;
+    relay.has_come().await;
     another_is_first(&cluster).await;
     relay.go_on.notify_one();
     let (client, answer) = write.await.expect("no panic");
@@ -126,8 +259,6 @@ async fn another_is_first(cluster: &Cluster) {
 /// The client is told that its transaction is lost, at this statement or at COMMIT, and nothing of it is there, on any
 /// member.
 async fn all_or_nothing(cluster: &Cluster, mut client: Driver, answer: Reply) {
-    let is_lost =
-        |answer: &Reply| matches!(answer, Reply::Err(error) if LOST.contains(&error.code));
     let is_told = is_lost(&answer) || is_lost(&client.query("COMMIT").await.expect("an answer"));
     let mut values = Vec::new();
     for member in 0..cluster.members.len() {
@@ -145,54 +276,150 @@ async fn all_or_nothing(cluster: &Cluster, mut client: Driver, answer: Reply) {
     assert!(is_told);
 }
 
-/// Leads to a server, and holds the first savepoint that a proxy sets there.
+fn is_lost(answer: &Reply) -> bool {
+    matches!(answer, Reply::Err(error) if LOST.contains(&error.code))
+}
+
+/// What happens on the way to a server, once.
+#[derive(Clone, Copy, Debug)]
+enum On {
+    /// A savepoint of the proxy's is held.
+    Savepoint,
+    /// The transaction is rolled back behind a COM_STMT_CLOSE.
+    Close,
+}
+
+impl On {
+    /// The first bytes of what it waits for, and how long the packet is from there on.
+    fn packet(self) -> (&'static [u8], usize) {
+        const STATEMENT_ID: usize = 4;
+        match self {
+            Self::Savepoint => (SAVEPOINT, 0),
+            Self::Close => (CLOSE, CLOSE.len() + STATEMENT_ID),
+        }
+    }
+}
+
+/// Leads to a server.
 struct Relay {
     address: Address,
-    /// It has come.
-    held: Arc<Notify>,
-    /// It may pass.
+    way: Arc<Way>,
+    /// What is held may pass.
+    go_on: Arc<Notify>,
+}
+
+/// What the connections of a relay share.
+#[derive(Debug)]
+struct Way {
+    on: On,
+    is_armed: AtomicBool,
+    /// What was waited for has come.
+    came: Notify,
     go_on: Arc<Notify>,
 }
 
 impl Relay {
-    async fn start(server: &Address) -> Self {
+    async fn start(server: &Address, on: On) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let go_on = Arc::new(Notify::new());
         let relay = Self {
             address: Address {
                 host: "127.0.0.1".to_owned(),
                 port: listener.local_addr().expect("an address").port(),
                 ..server.clone()
             },
-            held: Arc::default(),
-            go_on: Arc::default(),
+            way: Arc::new(Way {
+                on,
+                is_armed: AtomicBool::new(false),
+                came: Notify::new(),
+                go_on: Arc::clone(&go_on),
+            }),
+            go_on,
         };
-        let (held, go_on) = (Arc::clone(&relay.held), Arc::clone(&relay.go_on));
+        let way = Arc::clone(&relay.way);
         let server = (server.host.clone(), server.port);
         tokio::spawn(async move {
             while let Ok((near, _)) = listener.accept().await {
                 let far = TcpStream::connect(server.clone())
                     .await
                     .expect("the server");
-                let (mut from_near, mut to_near) = near.into_split();
-                let (mut from_far, mut to_far) = far.into_split();
-                tokio::spawn(async move { tokio::io::copy(&mut from_far, &mut to_near).await });
-                let (held, go_on) = (Arc::clone(&held), Arc::clone(&go_on));
-                tokio::spawn(async move {
-                    let mut bytes = vec![0; 64 * 1024];
-                    while let Ok(length @ 1..) = from_near.read(&mut bytes).await {
-                        let bytes = &bytes[..length];
-                        if bytes.windows(SAVEPOINT.len()).any(|part| part == SAVEPOINT) {
-                            held.notify_one();
-                            go_on.notified().await;
-                            go_on.notify_one();
-                        }
-                        if to_far.write_all(bytes).await.is_err() {
-                            break;
-                        }
-                    }
-                });
+                let (from_near, to_near) = near.into_split();
+                let (from_far, to_far) = far.into_split();
+                let rolled_back = Arc::new(RolledBack::default());
+                let back = answers(from_far, to_near, Arc::clone(&rolled_back));
+                tokio::spawn(back);
+                tokio::spawn(commands(from_near, to_far, Arc::clone(&way), rolled_back));
             }
         });
         relay
+    }
+
+    /// From now on it waits for what is to come.
+    fn arm(&self) {
+        self.way.is_armed.store(true, Ordering::SeqCst);
+    }
+
+    async fn has_come(&self) {
+        self.way.came.notified().await;
+    }
+}
+
+/// A ROLLBACK of the relay's own in a connection.
+#[derive(Debug, Default)]
+struct RolledBack {
+    is_asked: AtomicBool,
+    is_done: Notify,
+}
+
+async fn commands(
+    mut from_near: OwnedReadHalf,
+    mut to_far: OwnedWriteHalf,
+    way: Arc<Way>,
+    rolled_back: Arc<RolledBack>,
+) {
+    let mut buffer = vec![0; 64 * 1024];
+    let (start, length) = way.on.packet();
+    while let Ok(read @ 1..) = from_near.read(&mut buffer).await {
+        let mut bytes = &buffer[..read];
+        let at = bytes.windows(start.len()).position(|part| part == start);
+        if let Some(at) = at
+            && way.is_armed.swap(false, Ordering::SeqCst)
+        {
+            match way.on {
+                On::Savepoint => {
+                    way.came.notify_one();
+                    way.go_on.notified().await;
+                }
+                On::Close => {
+                    let close;
+                    (close, bytes) = bytes.split_at(at + length);
+                    rolled_back.is_asked.store(true, Ordering::SeqCst);
+                    let rollback = query_packet("ROLLBACK");
+                    let both = [close, &rollback[..]].concat();
+                    to_far.write_all(&both).await.expect("the server");
+                    rolled_back.is_done.notified().await;
+                    way.came.notify_one();
+                }
+            }
+        }
+        if to_far.write_all(bytes).await.is_err() {
+            break;
+        }
+    }
+}
+
+/// But for the one to the ROLLBACK.
+async fn answers(
+    mut from_far: OwnedReadHalf,
+    mut to_near: OwnedWriteHalf,
+    rolled_back: Arc<RolledBack>,
+) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(read @ 1..) = from_far.read(&mut buffer).await {
+        if rolled_back.is_asked.swap(false, Ordering::SeqCst) {
+            rolled_back.is_done.notify_one();
+        } else if to_near.write_all(&buffer[..read]).await.is_err() {
+            break;
+        }
     }
 }

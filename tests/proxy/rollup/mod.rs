@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use countersink::counter::control::Control;
-use countersink::counter::rollup::RollUp;
+use countersink::counter::rollup::{Error, RollUp};
 use countersink::driver::Reply;
 use countersink_sandbox::Flavour;
 use tokio::task::JoinSet;
@@ -498,6 +498,20 @@ async fn what_fails_half_way_is_rolled_back(flavour: Flavour) {
         .await;
     let value = "SELECT views FROM posts WHERE id = 1";
     assert_eq!(number(&mut client, value).await, 5);
+    // Whoever asks for it is told what the server has said of the second statement of a packet.
+    let config = config_of(&stage.rules);
+    let control = Control::open(&config).await.expect("a control account");
+    let mut roll_up = RollUp::new(control, Arc::default());
+    let table = Arc::clone(&stage.proxy.shared.hot().catalog.tables[0]);
+    let deadline = deadline();
+    let error = loop {
+        assert!(Instant::now() < deadline, "it fails");
+        // What the proxy's own roll-up has locked at the moment is left out.
+        if let Err(error) = roll_up.now(&table).await {
+            break error;
+        }
+    };
+    assert!(matches!(error, Error::Server(_)), "{error}");
     run(&mut direct, "DROP TRIGGER kept").await;
     stage.until_base_is(1, 5).await;
     assert_eq!(number(&mut client, value).await, 5);
