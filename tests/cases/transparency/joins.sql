@@ -23,7 +23,7 @@ SELECT p.views FROM posts p JOIN (authors a JOIN comments c ON c.votes >= 0) ON 
 SELECT a.id, a.views, b.id, b.views FROM posts a JOIN posts b ON b.id = a.id + 1 ORDER BY a.id;
 SELECT a.id FROM posts a JOIN posts b ON a.views = b.views AND a.id < b.id ORDER BY a.id;
 SELECT a.id, b.views - a.views FROM posts a LEFT JOIN posts b ON b.id = a.id + 1 ORDER BY a.id;
-SELECT p.views, h.n FROM posts p JOIN hits h ON h.path = p.id ORDER BY p.id;
+SELECT p.views, h.n FROM posts p JOIN hits h ON h.path = CAST(p.id AS CHAR) ORDER BY p.id;
 SELECT p.id, w.c32, b.amount FROM posts p JOIN widths w ON w.id = p.id JOIN balances b ON b.account = 'alice' ORDER BY p.id, b.currency;
 SELECT * FROM hits a JOIN hits b ON a.n < b.n ORDER BY a.path, b.path;
 
