@@ -9,7 +9,7 @@ use crate::session::error::Error;
 use crate::session::link::definitions::{Agreement, Definitions};
 use crate::session::reply::{Original, ReplyContext};
 use crate::sql::{aggregates, may_call_routines, mentions};
-use crate::wire::command::{self, encode_prepare, encode_query, encode_statement_command};
+use crate::wire::command::{encode_prepare, encode_query};
 use crate::wire::materialized::{Kinds, Query};
 
 /// For how many texts a session keeps the column definitions.
@@ -154,14 +154,10 @@ impl Session {
     /// Closes the statement that gave the definitions. Call this only when the response has arrived: to a server that
     /// checks whether its client has gone, a command that waits unread shows that it has not.
     pub(crate) async fn close_asked(&mut self, asked: Option<u32>) -> Result<(), Error> {
-        let Some(id) = asked.filter(|_| !self.link.shutdown_sent) else {
-            return Ok(());
-        };
-        let mut close = Vec::new();
-        encode_statement_command(&mut close, command::STMT_CLOSE, id);
-        self.write_upstream(&close).await?;
-        self.note_unanswered();
-        Ok(())
+        match asked.filter(|_| !self.link.shutdown_sent) {
+            Some(id) => self.close_statement(id).await,
+            None => Ok(()),
+        }
     }
 
     /// Refuses to run a read again for a client that has closed: the upstream has been told, and takes no more

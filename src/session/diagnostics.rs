@@ -75,6 +75,21 @@ impl Session {
         Ok(())
     }
 
+    /// Asks, between two commands of the client's, whether its transaction is still open; the client may ask about its
+    /// last statement afterwards all the same.
+    pub(crate) async fn ask_between(&mut self) -> Result<(), Error> {
+        let owes_loss = std::mem::take(&mut self.link.owes_loss);
+        match self.state.diagnostics {
+            // COM_PING changes ROW_COUNT(), too.
+            None => self.keep_numbers().await?,
+            Some(_) => self.ping().await?,
+        }
+        if owes_loss {
+            self.take_silent_loss();
+        }
+        Ok(())
+    }
+
     /// Finds the counts of messages that a question is about, as the statement that asks will see them. MariaDB clears
     /// the messages when a statement opens a table. On MySQL, preparing the text with the answers in it would.
     pub(crate) async fn count_messages(

@@ -10,13 +10,12 @@ use crate::net::PacketStream;
 use crate::reason::Reason;
 use crate::session::Session;
 use crate::session::error::Error;
-use crate::session::error_kind::is_code_of_the_text;
+use crate::session::link::definitions::Agreement;
 use crate::session::link::internal::{InternalResponse, Row, is_interrupted, is_outgrown};
 use crate::session::link::rewrite::{ResponseContext, Rewrite, Rewritten};
-use crate::session::state::State;
 use crate::sql::Kind;
-use crate::wire::command::encode_query;
-use crate::wire::error_code::{ER_CHECKREAD, ER_DUP_ENTRY, ER_LOCK_DEADLOCK};
+use crate::wire::command::{self, encode_query, encode_statement_command};
+use crate::wire::error_code::{ER_CHECKREAD, ER_LOCK_DEADLOCK};
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::response::{ResponseKind, ResponseTracker};
@@ -79,6 +78,10 @@ impl Session {
         response_kind: ResponseKind,
         rewrite: Rewrite<'_>,
     ) -> Result<Rewritten, Error> {
+        let may_discard = rewrite
+            .columns
+            .as_ref()
+            .is_some_and(|columns| columns.are_needed);
         let context = ResponseContext {
             tracked: self.state.tracked,
             adds: self.state.running.access.state,
@@ -88,7 +91,8 @@ impl Session {
             .link
             .pass_rewritten(response_kind, rewrite, context)
             .await?;
-        self.link.answered.is_whole = ended.held.is_none();
+        let is_discarded = may_discard && ended.agreement == Some(Agreement::Not);
+        self.link.answered.is_whole = ended.held.is_none() && !is_discarded;
         // What is held is the client's.
         self.link.rolled_back = None;
         let tracker = &ended.tracker;
@@ -214,9 +218,11 @@ impl Session {
         if let Some(error) = self.link.rolled_back.take() {
             self.take_loss(error);
         }
-        if self.link.owes_loss && !self.link.goes_first {
+        // To a command without a response nobody could be told.
+        if self.link.owes_loss && !self.link.is_unanswered {
             self.link.owes_loss = false;
-            Box::pin(self.ask_for_loss()).await?;
+            Box::pin(self.ping()).await?;
+            self.take_silent_loss();
         }
         if self.state.lost.is_some() {
             return Err(Error::Lost);
@@ -233,29 +239,46 @@ impl Session {
         Ok(())
     }
 
-    /// Takes in that a command without a response has been sent. A loss that the server would have told in answer to it
-    /// is asked for before anything else is sent.
-    pub(crate) fn note_unanswered(&mut self) {
-        let State { last, running, .. } = &self.state;
-        // An error that may have ended the transaction has told that.
-        let is_of_statement = |code| is_code_of_the_text(code) || code == ER_DUP_ENTRY;
-        let is_certain = match last.error {
-            Some(code) => is_of_statement(code) && !running.kind.may_end_transaction(),
-            None => !last.leaves_doubt,
-        };
-        self.link.owes_loss |=
-            last.is_in_transaction() && is_certain && self.shared.control.tells_losses_to_nobody();
+    /// Closes a statement that the proxy has prepared.
+    pub(crate) async fn close_statement(&mut self, id: u32) -> Result<(), Error> {
+        if self.doubts_transaction() {
+            self.ping().await?;
+        }
+        let mut close = Vec::new();
+        encode_statement_command(&mut close, command::STMT_CLOSE, id);
+        self.write_upstream(&close).await?;
+        self.note_close();
+        Ok(())
     }
 
-    /// Asks whether the transaction is still there, after a command without a response. A loss until then is noted as
-    /// if it had been told.
-    pub(crate) async fn ask_for_loss(&mut self) -> Result<(), Error> {
-        self.ping().await?;
+    /// Takes in that COM_STMT_CLOSE has been sent. It has no response, so a transaction that was open before may have
+    /// been lost without a word: that is asked before anything else is sent.
+    pub(crate) fn note_close(&mut self) {
+        let last = &self.state.last;
+        let is_open = last.is_in_transaction() && !last.leaves_doubt;
+        self.link.owes_loss |= is_open && self.may_lose_silently();
+    }
+
+    /// Whether nobody knows if a transaction is open, and so if COM_STMT_CLOSE could lose it: an error before may have
+    /// ended it.
+    pub(crate) fn doubts_transaction(&self) -> bool {
+        let last = &self.state.last;
+        let is_told = self.state.lost.is_some();
+        last.is_in_transaction() && last.leaves_doubt && !is_told && self.may_lose_silently()
+    }
+
+    pub(crate) fn may_lose_silently(&self) -> bool {
+        !self.state.mode.bypass && self.shared.control.tells_losses_to_nobody()
+    }
+
+    /// Notes that the transaction is lost, as if the server had told it, where the response just read shows that it is
+    /// no longer there.
+    pub(crate) fn take_silent_loss(&mut self) {
         let last = &self.state.last;
         if !last.is_in_transaction() && last.error.is_none() {
+            self.state.observe(None, Some(ER_LOCK_DEADLOCK));
             self.state.lost.get_or_insert_with(loss);
         }
-        Ok(())
     }
 
     /// Shows the upstream that the connection is in use, and shows the session that the connection is alive.

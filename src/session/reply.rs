@@ -231,6 +231,7 @@ impl Session {
     ) -> Result<Replied, Error> {
         // If there was a loss, this is it.
         self.state.lost = None;
+        self.link.rolled_back = None;
         self.link.timing.error = reply::Err::decode(payload).ok().map(|error| error.code);
         Ok(Replied {
             sequence_id: self.send_packet(context.sequence_id, payload).await?,

@@ -173,10 +173,16 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the client that its transaction is gone, in answer to its command. If that has been answered already, the
-    /// next one is answered so.
+    /// Tells the client that its transaction is gone, in answer to its command. If that has been answered already, or
+    /// has no response, the next one is answered so.
     async fn tell_loss(&mut self) -> Result<(), Error> {
         if self.link.answered.is_whole {
+            return Ok(());
+        }
+        if self.link.is_unanswered {
+            if self.link.is_command_unread() {
+                self.link.skip_command().await?;
+            }
             return Ok(());
         }
         let Some(error) = self.state.lost.take() else {
@@ -355,8 +361,14 @@ impl Session {
             command_byte,
             command::STMT_SEND_LONG_DATA | command::STMT_CLOSE | command::QUIT
         );
-        self.link.goes_first = tells_nothing
-            || (self.link.owes_loss && Box::pin(self.asks_of_last(command_byte)).await?);
+        self.link.is_unanswered = tells_nothing;
+        let is_to_ask = match command_byte {
+            command::STMT_CLOSE => self.doubts_transaction(),
+            _ => self.link.owes_loss && !tells_nothing,
+        };
+        if is_to_ask {
+            Box::pin(self.ask_between()).await?;
+        }
         let lost = tells_nothing.then(|| self.state.lost.take()).flatten();
         if self.state.lost.is_some() {
             return Err(Error::Lost);
@@ -434,7 +446,7 @@ impl Session {
             self.state.lost = lost;
         }
         if command_byte == command::STMT_CLOSE {
-            self.note_unanswered();
+            self.note_close();
         }
         Ok(Flow::Next)
     }

@@ -13,7 +13,7 @@ use crate::session::link::rewrite::{Promised, Rewrite, Rewritten, prepare_again}
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::state::prepared::Statement;
 use crate::sql::plan::{Read, Reason};
-use crate::wire::command::{self, encode_prepare, encode_statement_command};
+use crate::wire::command::encode_prepare;
 use crate::wire::error_code::{ER_BAD_FIELD_ERROR, ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE};
 use crate::wire::response::ResponseKind;
 
@@ -236,13 +236,9 @@ impl Session {
 
     /// Closes the rewritten statement, if there is one.
     pub(crate) async fn close_rewritten(&mut self, statement: &mut Statement) -> Result<(), Error> {
-        let Some((id, _)) = statement.rewritten.take() else {
-            return Ok(());
-        };
-        let mut out = Vec::new();
-        encode_statement_command(&mut out, command::STMT_CLOSE, id);
-        self.write_upstream(&out).await?;
-        self.note_unanswered();
-        Ok(())
+        match statement.rewritten.take() {
+            Some((id, _)) => self.close_statement(id).await,
+            None => Ok(()),
+        }
     }
 }

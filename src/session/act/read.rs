@@ -261,6 +261,7 @@ impl Session {
                 let done = match answer {
                     InternalResponse::Err(error) if failure(&error) == Failure::TheClients => {
                         self.count_once(read, query);
+                        self.keep_error_behind_close();
                         self.reply_err(context, &error).await
                     }
                     _ => self.fold_then_original(fold, None, original, context).await,
@@ -279,6 +280,9 @@ impl Session {
         };
         let ended = self.pass_rewritten(context.response_kind, rewrite).await?;
         self.close_asked(sent.asked).await?;
+        if ended.held.is_none() && ended.tracker.error().is_some() {
+            self.keep_error_behind_close();
+        }
         if !self.note_agreement(query.text, sent, ended.agreement) {
             return Ok(ReadOutcome::Changed);
         }
@@ -293,6 +297,14 @@ impl Session {
             sequence_id,
             failed: ended.tracker.error().is_some(),
         }))
+    }
+
+    /// Keeps what the client may ask about its error, where the server may have been asked something before a statement
+    /// was closed.
+    fn keep_error_behind_close(&mut self) {
+        if self.may_lose_silently() {
+            self.state.diagnostics = Some(Diagnostics::of_an_error());
+        }
     }
 
     /// Runs a read whose rewritten text was refused: by `error`, some slot table does not exist. Base alone is the

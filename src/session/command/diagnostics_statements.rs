@@ -12,13 +12,13 @@ use crate::session::link::internal::InternalResponse;
 use crate::session::link::rewrite::{Promised, Rewrite, patch_status};
 use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::state::diagnostics::{Diagnostics, is_shown};
-use crate::session::text::{kind_of, statement_text};
+use crate::session::text::kind_of;
 use crate::sql::diagnostics::{Question, may_ask, may_ask_for_messages, may_be_question};
 use crate::sql::plan::Reason;
 use crate::sql::{self, Kind, Values, decide};
-use crate::wire::command::{self, encode_query};
+use crate::wire::command::encode_query;
 use crate::wire::packet::encode_packet;
-use crate::wire::reader::{Malformed, Reader};
+use crate::wire::reader::Malformed;
 use crate::wire::response::{PacketKind, ResponseKind, ResponseTracker};
 use crate::wire::status;
 
@@ -54,23 +54,6 @@ impl Session {
             self.state.diagnostics = Some(Diagnostics::of(&[], messages));
         }
         Ok(())
-    }
-
-    /// Whether the command at the front asks about the statement before it. Even COM_PING would change ROW_COUNT().
-    pub(crate) async fn asks_of_last(&mut self, command_byte: u8) -> Result<bool, Error> {
-        let may_ask_by_it = matches!(command_byte, command::QUERY | command::STMT_EXECUTE);
-        if !may_ask_by_it || !self.buffer_command().await? {
-            return Ok(false);
-        }
-        let payload = self.command_payload();
-        Ok(match command_byte {
-            command::QUERY => statement_text(payload, self.link.capabilities).is_ok_and(may_ask),
-            _ => {
-                let id = Reader::new(&payload[1..]).u32();
-                let statement = id.ok().and_then(|id| self.state.statements.get(&id));
-                statement.is_some_and(|statement| statement.asks.is_some())
-            }
-        })
     }
 
     /// The same, with the messages that the upstream still has.

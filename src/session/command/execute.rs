@@ -27,8 +27,10 @@ impl Session {
             self.keep_numbers().await?;
         }
         let Some(mut diagnostics) = self.state.diagnostics.take() else {
-            self.close_rewritten(statement).await?;
-            return self.execute_as_planned(id, statement).await;
+            // Before the question nothing else may be sent.
+            let outdated = statement.rewritten.take();
+            self.execute_as_planned(id, statement).await?;
+            return self.close_asked(outdated.map(|(id, _)| id)).await;
         };
         self.count_messages(&mut diagnostics, &asks.question, &asks.text)
             .await?;

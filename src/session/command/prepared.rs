@@ -264,6 +264,8 @@ impl Session {
             sequence_id = encode_packet(&mut out, sequence_id, &payload);
         }
         self.link.client.write(&out).await.map_err(Error::client)?;
+        // An error is the client's.
+        self.link.rolled_back = None;
         self.observe(&tracker);
         Ok(prepared.map(|ok| (ok, parameters, columns)))
     }

@@ -46,8 +46,8 @@ pub(crate) struct Link {
     command_at: u64,
     /// The last ERR payload to a statement of the proxy's that said that the transaction was rolled back.
     pub rolled_back: Option<Vec<u8>>,
-    /// The proxy may send nothing before the current command: it has no response, or asks about the statement before.
-    pub goes_first: bool,
+    /// The current command of the client's has no response.
+    pub is_unanswered: bool,
     /// Since the upstream's last response a command without one has been sent in a transaction, in answer to which the
     /// server may have wanted to say that the transaction is lost.
     pub owes_loss: bool,
@@ -74,7 +74,7 @@ impl Link {
             answered: Answered::default(),
             command_at: 0,
             rolled_back: None,
-            goes_first: false,
+            is_unanswered: false,
             owes_loss: false,
             client_closed: false,
             shutdown_sent: false,

@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use countersink::driver::{Driver, Reply, query_packet};
-use countersink::wire::command;
+use countersink::wire::packet::{HEADER_LENGTH, Header};
 use countersink::wire::response::{PacketKind, ResponseKind};
+use countersink::wire::{command, reply};
 use countersink_sandbox::{Address, Replication};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -23,8 +25,8 @@ use crate::support::proxy::Proxy;
 /// The proxy's own.
 const SAVEPOINT: &[u8] = b"SAVEPOINT countersink_fold";
 
-/// The start of COM_STMT_CLOSE.
-const CLOSE: &[u8] = &[5, 0, 0, 0, command::STMT_CLOSE];
+/// How long to wait for what is to come.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_loss_before_a_savepoint_is_told_on_galera() {
@@ -75,33 +77,68 @@ fn a_loss_while_the_proxy_closes_a_statement_is_told_on_galera() {
     });
 }
 
-/// The same while it closes a statement of the client's.
+/// The same while it closes a statement of the client's, whatever the client does before and next.
 #[test]
 fn a_loss_while_the_client_closes_a_statement_is_told_on_galera() {
     block_on(async {
         let (cluster, relay) = relayed(Replication::Galera, On::Close).await;
         let mut client = connect(&cluster.proxies[0].address, Some(SCHEMA)).await;
-        let id = prepare(&mut client, "SELECT 1").await;
-        run(&mut client, "START TRANSACTION").await;
         let increment = "UPDATE posts SET views = views + 2 WHERE id = 2";
-        run(&mut client, increment).await;
-        relay.arm();
-        close(&mut client, id).await;
-        let answer = client.query("COMMIT").await.expect("an answer");
-        relay.has_come().await;
-        assert!(is_lost(&answer), "{answer:?}");
-        run(&mut client, "ROLLBACK").await;
-        // What is told is told once.
-        run(&mut client, increment).await;
-        assert_eq!(
-            number(&mut client, "SELECT views FROM posts WHERE id = 2").await,
-            2
-        );
+        let refused = "INSERT INTO likes VALUES (1, 1)";
+        for (before, next) in [
+            (increment, "COMMIT"),
+            (refused, "COMMIT"),
+            (
+                increment,
+                "INSERT INTO likes (post) VALUES (9 + ROW_COUNT())",
+            ),
+        ] {
+            let id = prepare(&mut client, "SELECT 1").await;
+            run(&mut client, "START TRANSACTION").await;
+            run(&mut client, increment).await;
+            let before = client.query(before).await.expect("an answer");
+            assert!(!is_lost(&before), "{before:?}");
+            relay.arm();
+            close(&mut client, id).await;
+            let answer = client.query(next).await.expect("an answer");
+            relay.has_come().await;
+            assert!(is_lost(&answer), "{answer:?} to {next}");
+            // What is told is told once.
+            run(&mut client, "ROLLBACK").await;
+            let views = "SELECT views FROM posts WHERE id = 2";
+            assert_eq!(number(&mut client, views).await, 0);
+            let likes = "SELECT COUNT(*) FROM likes WHERE post > 8";
+            assert_eq!(number(&mut client, likes).await, 0);
+        }
     });
 }
 
-/// Where nothing is lost, closing a statement changes nothing: neither after an error that has ended the transaction,
-/// or has not, nor for who asks about the statement before.
+/// A loss that comes in answer to COM_STMT_PREPARE is the client's to know, and is not told a second time.
+#[test]
+fn a_loss_is_told_once_on_galera() {
+    block_on(async {
+        let cluster = Cluster::start(Replication::Galera).await;
+        for proxy in &cluster.proxies {
+            proxy.arrives("enforced").await;
+        }
+        let mut client = connect(&cluster.proxies[0].address, Some(SCHEMA)).await;
+        let id = prepare(&mut client, "SELECT 1").await;
+        let mut client = begun_in(&cluster, client).await;
+        another_is_first(&cluster).await;
+        let hot = "UPDATE posts SET views = views * 1 + 4 WHERE id = 1";
+        let payload = [&[command::STMT_PREPARE], hot.as_bytes()].concat();
+        client.send(&payload).await.expect("sent");
+        let answer = client.packets(ResponseKind::Prepared).await;
+        let answer = answer.expect("an answer");
+        assert_eq!(answer[0].packet_kind, PacketKind::Err);
+        close(&mut client, id).await;
+        run(&mut client, "ROLLBACK").await;
+        assert_eq!(number(&mut client, "SELECT 5").await, 5);
+    });
+}
+
+/// Where nothing is lost, closing a statement changes nothing: neither behind an error that has ended the transaction,
+/// or has not, nor where the session begins anew, nor for who asks about the statement before.
 #[test]
 fn closing_a_statement_changes_nothing_on_galera() {
     block_on(async {
@@ -110,23 +147,34 @@ fn closing_a_statement_changes_nothing_on_galera() {
             proxy.arrives("enforced").await;
         }
         let mut client = connect(&cluster.proxies[0].address, Some(SCHEMA)).await;
+        let one = "INSERT INTO likes (post) VALUES (9)";
         for (error, statement) in [
             (1062, "INSERT INTO likes VALUES (1, 1)"),
             (1050, "CREATE TABLE likes (id INT)"),
+            (1264, "INSERT INTO small VALUES (2, 40000)"),
         ] {
             run(&mut client, "START TRANSACTION").await;
             let id = prepare(&mut client, "SELECT 1").await;
-            run(&mut client, "INSERT INTO likes (post) VALUES (9)").await;
+            run(&mut client, one).await;
             let refused = client.query(statement).await.expect("an answer");
             assert!(
                 matches!(&refused, Reply::Err(told) if told.code == error),
                 "{refused:?}"
             );
             close(&mut client, id).await;
+            assert_eq!(number(&mut client, "SELECT ROW_COUNT()").await, -1);
             run(&mut client, "COMMIT").await;
         }
-        let asking = prepare(&mut client, "SELECT ROW_COUNT()").await;
+        // Who does not commit, and begins anew.
+        let id = prepare(&mut client, "SELECT 1").await;
         run(&mut client, "START TRANSACTION").await;
+        run(&mut client, one).await;
+        close(&mut client, id).await;
+        let reset = [command::RESET_CONNECTION];
+        client.send(&reset).await.expect("sent");
+        let answer = client.packets(ResponseKind::Single).await;
+        assert_eq!(answer.expect("an answer")[0].packet_kind, PacketKind::Ok);
+        run(&mut client, "SET autocommit = 0").await;
         for is_prepared in [false, true] {
             let id = prepare(&mut client, "SELECT 1").await;
             let insert = "INSERT INTO likes (post) VALUES (9), (9), (9)";
@@ -134,13 +182,16 @@ fn closing_a_statement_changes_nothing_on_galera() {
             close(&mut client, id).await;
             let changed = match is_prepared {
                 false => number(&mut client, "SELECT ROW_COUNT()").await,
-                true => executed(&mut client, asking).await,
+                true => {
+                    let asking = prepare(&mut client, "SELECT ROW_COUNT()").await;
+                    executed(&mut client, asking).await
+                }
             };
             assert_eq!(changed, 3);
+            run(&mut client, "COMMIT").await;
         }
-        run(&mut client, "COMMIT").await;
         let likes = "SELECT COUNT(*) FROM likes WHERE post = 9";
-        assert_eq!(number(&mut client, likes).await, 8);
+        assert_eq!(number(&mut client, likes).await, 3 + 6);
     });
 }
 
@@ -233,7 +284,11 @@ async fn a_loss_before_a_whole_table_is_locked_is_told(replication: Replication)
 
 /// A transaction through the first proxy, with something in a slot of row 2.
 async fn begun(cluster: &Cluster) -> Driver {
-    let mut client = connect(&cluster.proxies[0].address, Some(SCHEMA)).await;
+    let client = connect(&cluster.proxies[0].address, Some(SCHEMA)).await;
+    begun_in(cluster, client).await
+}
+
+async fn begun_in(cluster: &Cluster, mut client: Driver) -> Driver {
     run(&mut client, "START TRANSACTION").await;
     let increment = "UPDATE posts SET views = views + 2 WHERE id = 2";
     run(&mut client, increment).await;
@@ -290,12 +345,11 @@ enum On {
 }
 
 impl On {
-    /// The first bytes of what it waits for, and how long the packet is from there on.
-    fn packet(self) -> (&'static [u8], usize) {
-        const STATEMENT_ID: usize = 4;
+    /// Whether it waits for this packet.
+    fn is(self, packet: &[u8]) -> bool {
         match self {
-            Self::Savepoint => (SAVEPOINT, 0),
-            Self::Close => (CLOSE, CLOSE.len() + STATEMENT_ID),
+            Self::Savepoint => packet.ends_with(SAVEPOINT),
+            Self::Close => packet.get(HEADER_LENGTH) == Some(&command::STMT_CLOSE),
         }
     }
 }
@@ -360,7 +414,8 @@ impl Relay {
     }
 
     async fn has_come(&self) {
-        self.way.came.notified().await;
+        let came = tokio::time::timeout(PATIENCE, self.way.came.notified());
+        came.await.expect("it comes");
     }
 }
 
@@ -377,38 +432,30 @@ async fn commands(
     way: Arc<Way>,
     rolled_back: Arc<RolledBack>,
 ) {
-    let mut buffer = vec![0; 64 * 1024];
-    let (start, length) = way.on.packet();
-    while let Ok(read @ 1..) = from_near.read(&mut buffer).await {
-        let mut bytes = &buffer[..read];
-        let at = bytes.windows(start.len()).position(|part| part == start);
-        if let Some(at) = at
-            && way.is_armed.swap(false, Ordering::SeqCst)
-        {
-            match way.on {
-                On::Savepoint => {
-                    way.came.notify_one();
-                    way.go_on.notified().await;
-                }
-                On::Close => {
-                    let close;
-                    (close, bytes) = bytes.split_at(at + length);
-                    rolled_back.is_asked.store(true, Ordering::SeqCst);
-                    let rollback = query_packet("ROLLBACK");
-                    let both = [close, &rollback[..]].concat();
-                    to_far.write_all(&both).await.expect("the server");
-                    rolled_back.is_done.notified().await;
-                    way.came.notify_one();
-                }
-            }
+    while let Some(packet) = read_packet(&mut from_near).await {
+        let has_come = way.on.is(&packet) && way.is_armed.swap(false, Ordering::SeqCst);
+        if has_come && let On::Savepoint = way.on {
+            way.came.notify_one();
+            way.go_on.notified().await;
         }
-        if to_far.write_all(bytes).await.is_err() {
+        if to_far.write_all(&packet).await.is_err() {
             break;
+        }
+        if is_tls_request(&packet) {
+            tokio::io::copy(&mut from_near, &mut to_far).await.ok();
+            break;
+        }
+        if has_come && let On::Close = way.on {
+            rolled_back.is_asked.store(true, Ordering::SeqCst);
+            let rollback = query_packet("ROLLBACK");
+            to_far.write_all(&rollback).await.expect("the server");
+            rolled_back.is_done.notified().await;
+            way.came.notify_one();
         }
     }
 }
 
-/// But for the one to the ROLLBACK.
+/// But for the one to the ROLLBACK: nothing else is under way then.
 async fn answers(
     mut from_far: OwnedReadHalf,
     mut to_near: OwnedWriteHalf,
@@ -416,10 +463,30 @@ async fn answers(
 ) {
     let mut buffer = vec![0; 64 * 1024];
     while let Ok(read @ 1..) = from_far.read(&mut buffer).await {
+        let bytes = &buffer[..read];
         if rolled_back.is_asked.swap(false, Ordering::SeqCst) {
+            let length = Header::decode(bytes).map(|header| header.packet_length());
+            assert_eq!((length, bytes[HEADER_LENGTH]), (Some(read), reply::OK));
             rolled_back.is_done.notify_one();
-        } else if to_near.write_all(&buffer[..read]).await.is_err() {
+        } else if to_near.write_all(bytes).await.is_err() {
             break;
         }
     }
+}
+
+/// Whether what follows this packet of a client's is TLS.
+fn is_tls_request(packet: &[u8]) -> bool {
+    const LENGTH: usize = 32;
+    const SEQUENCE_ID: usize = 3;
+    packet.len() == HEADER_LENGTH + LENGTH && packet[SEQUENCE_ID] == 1
+}
+
+/// The next packet, with its header.
+async fn read_packet(from: &mut OwnedReadHalf) -> Option<Vec<u8>> {
+    let mut packet = vec![0; HEADER_LENGTH];
+    from.read_exact(&mut packet).await.ok()?;
+    let length = Header::decode(&packet)?.packet_length();
+    packet.resize(length, 0);
+    from.read_exact(&mut packet[HEADER_LENGTH..]).await.ok()?;
+    Some(packet)
 }

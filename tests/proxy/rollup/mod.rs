@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use countersink::counter::control::Control;
-use countersink::counter::rollup::{Error, RollUp};
+use countersink::counter::rollup::RollUp;
 use countersink::driver::Reply;
 use countersink_sandbox::Flavour;
 use tokio::task::JoinSet;
@@ -508,10 +508,11 @@ async fn what_fails_half_way_is_rolled_back(flavour: Flavour) {
         assert!(Instant::now() < deadline, "it fails");
         // What the proxy's own roll-up has locked at the moment is left out.
         if let Err(error) = roll_up.now(&table).await {
-            break error;
+            break error.to_string();
         }
+        tokio::task::yield_now().await;
     };
-    assert!(matches!(error, Error::Server(_)), "{error}");
+    assert!(error.contains("no number"), "{error}");
     run(&mut direct, "DROP TRIGGER kept").await;
     stage.until_base_is(1, 5).await;
     assert_eq!(number(&mut client, value).await, 5);
