@@ -267,6 +267,7 @@ impl Session {
         last.is_in_transaction() && last.leaves_doubt && !is_told && self.may_lose_silently()
     }
 
+    /// Whether the session's transaction may be lost without a word, behind COM_STMT_CLOSE.
     pub(crate) fn may_lose_silently(&self) -> bool {
         !self.state.mode.bypass && self.shared.control.tells_losses_to_nobody()
     }
