@@ -173,7 +173,7 @@ impl Error {
     }
 
     /// Whether waiting may help: the server is not there yet, or has just gone, or a session has a slot table in use.
-    pub(super) fn may_pass(&self) -> bool {
+    pub fn may_pass(&self) -> bool {
         use counter::provision::Problem as Provision;
         match self {
             Self::InFile { source, .. } => source.may_pass(),

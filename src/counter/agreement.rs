@@ -103,6 +103,21 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it may be over in a moment: the server is not there, or does not answer.
+    pub fn is_passing(&self) -> bool {
+        let of_driver = |failure: &DriverFailure| !matches!(failure, DriverFailure::Server(_));
+        match self {
+            Self::Lost | Self::Registry(registry::Error::Late | registry::Error::Taken) => true,
+            Self::Server(failure) | Self::Registry(registry::Error::Server(failure)) => {
+                of_driver(failure)
+            }
+            Self::NoConnection(error) | Self::Registry(registry::Error::NoConnection(error)) => {
+                !error.is_configuration()
+            }
+            Self::Registry(_) => false,
+        }
+    }
+
     /// Whether an account is to be corrected, rather than the server waited for.
     pub fn is_configuration(&self) -> bool {
         match self {
@@ -343,14 +358,16 @@ impl Said {
     }
 
     /// Ends it. Nothing is wrong where it has ended before.
-    pub async fn end(self) {
+    pub async fn end(self, control: &Control) {
         match self {
             Self::Nothing => {}
             Self::Lock(conn) => {
                 conn.disconnect().await.ok();
             }
             Self::Row(hold) => {
-                hold.release().await.ok();
+                if let Err(error) = hold.release(control).await {
+                    tracing::debug!("a row in {} stays: {error}", registry::table());
+                }
             }
         }
     }

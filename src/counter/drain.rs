@@ -29,6 +29,12 @@ pub enum Error {
         /// What for.
         waited: String,
     },
+    /// The other proxies cannot be told or heard for the moment.
+    #[error("{0}")]
+    Unheard(String),
+    /// Somebody else drains it; or, for a while, this one is still said to that was lost.
+    #[error("another drain of it is under way")]
+    UnderWay,
     /// Any other error, whose own text says what to do.
     #[error("{0}")]
     Failed(String),
@@ -42,7 +48,10 @@ impl From<String> for Error {
 
 impl From<agreement::Error> for Error {
     fn from(error: agreement::Error) -> Self {
-        Self::Failed(error.to_string())
+        match error.is_passing() {
+            true => Self::Unheard(error.to_string()),
+            false => Self::Failed(error.to_string()),
+        }
     }
 }
 
@@ -51,7 +60,7 @@ impl Error {
     pub fn told(&self, remedy: &str) -> String {
         match self {
             Self::Late { .. } => format!("{self} {remedy}"),
-            Self::Failed(why) => why.clone(),
+            Self::Unheard(_) | Self::UnderWay | Self::Failed(_) => self.to_string(),
         }
     }
 }
@@ -106,14 +115,36 @@ impl<'a> Drain<'a> {
         let loaded = catalog::load(&mut conn, &one).await;
         let catalog = loaded.map_err(|error| error.to_string())?;
         drop(conn);
+        self.control.agreement().provide(self.control).await?;
+        let mut was_lost = false;
+        loop {
+            let done = self.begin(catalog.tables.first(), deadline).await;
+            match &done {
+                // The others may think that there is no drain any more, and use slots again.
+                Err(error @ Error::Unheard(_)) => {
+                    self.tell(&format!("the other proxies to hear of it ({error})"));
+                    was_lost = true;
+                }
+                Err(Error::UnderWay) if was_lost => {}
+                _ => return done,
+            }
+            self.pause(deadline).await?;
+        }
+    }
+
+    /// Says that the table is being drained, and drains it.
+    async fn begin(
+        &mut self,
+        table: Option<&Arc<HotTable>>,
+        deadline: Instant,
+    ) -> Result<String, Error> {
         let agreement = self.control.agreement();
-        agreement.provide(self.control).await?;
         let begun = agreement.begin_drain(self.control, self.slots()).await?;
         let Some(mut said) = begun else {
-            return Err("another drain of it is under way".to_owned().into());
+            return Err(Error::UnderWay);
         };
-        let done = self.by(&mut said, catalog.tables.first(), deadline).await;
-        said.end().await;
+        let done = self.by(&mut said, table, deadline).await;
+        said.end(self.control).await;
         done
     }
 

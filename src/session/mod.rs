@@ -10,8 +10,8 @@
 //! - Beside them are the questions that a session asks its upstream: its variables (`session_variables`,
 //!   `user_variables`), which tables it sees (`tables_in_sight`), what the server would refuse (`refusal`), what the
 //!   account may do (`rights`), which columns a text has (`definitions`), which diagnostics to keep (`diagnostics`),
-//!   and what is set for one transaction (`one_shot`). `plan` finds the plan of a statement; `effects` takes in what
-//!   its kind does to the session.
+//!   what has interrupted a statement of the proxy's (`interrupted`), and what is set for one transaction
+//!   (`one_shot`). `plan` finds the plan of a statement; `effects` takes in what its kind does to the session.
 //! - `reply` is what the client is sent. `exchange` is what is sent to the upstream, and what is learnt from each
 //!   response.
 //! - `link` holds the two sockets; it passes, rewrites and reads responses.
@@ -26,6 +26,7 @@ mod effects;
 mod error;
 mod error_kind;
 mod exchange;
+mod interrupted;
 mod link;
 mod literal;
 mod one_shot;

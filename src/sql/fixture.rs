@@ -306,13 +306,16 @@ pub(super) fn briefly_planned(text: &str) -> String {
     let mut brief = String::new();
     let mut rest = full.as_str();
     while let Some((before, from)) = rest.split_once("CAST(")
-        && let Some((base, sum)) = from.split_once(" + (SELECT COALESCE(SUM(")
+        && let Some((base, sum)) = from.split_once(" + COALESCE((SELECT COALESCE(SUM(")
     {
         let (_, behind) = sum
             .split_once("<folded ")
             .expect("a sum has a hole for folded keys");
         let (_, behind) = behind.split_once('>').expect("the hole is closed");
-        let (lock, behind) = behind.split_once(") AS ").expect("the sum is cast");
+        let (lock, behind) = behind.split_once("), CAST(EXP(").expect("it may fail");
+        let (_, behind) = behind
+            .split_once(" AS SIGNED)) AS ")
+            .expect("the sum is cast");
         let end = match behind.starts_with("DECIMAL") {
             true => behind.find("))").map(|at| at + 2),
             false => behind.find(')').map(|at| at + 1),

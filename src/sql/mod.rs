@@ -75,7 +75,7 @@ pub use lexer::{Lexer, Token, TokenKind};
 pub use mention::mentions;
 pub use planner::plan;
 pub use prefilter::Prefilter;
-pub use read::aggregates;
+pub use read::{INTERRUPTED_SUM, aggregates};
 pub use shape::{Literal, LiteralKind, Shape};
 pub use statement::{Kind, Part, is_off, is_several, split, statement_kind};
 pub use stored::is_stored_as_written;

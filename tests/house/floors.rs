@@ -16,6 +16,7 @@ const FLOORS: &[&[&str]] = &[
         "definitions",
         "diagnostics",
         "effects",
+        "interrupted",
         "parameters",
         "plan",
         "refusal",

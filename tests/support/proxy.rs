@@ -5,6 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use countersink::catalog::Catalog;
 use countersink::cli::prepare_with;
 use countersink::config::{Config, Rest};
 use countersink::counter::control::Control;
@@ -172,15 +173,26 @@ impl Drop for Proxy {
     }
 }
 
+/// What the proxy serves by, as soon as it can be had: sessions of the one before may have slot tables in use still.
+async fn prepared(control: &Control, config: &Config) -> Catalog {
+    let begun = Instant::now();
+    loop {
+        match prepare_with(control, config).await {
+            Ok(catalog) => return catalog,
+            Err(error) if error.may_pass() && begun.elapsed() < PATIENCE => {}
+            Err(error) => panic!("the proxy is not ready: {error}"),
+        }
+        tokio::time::sleep(GLANCE).await;
+    }
+}
+
 async fn serve(
     config: Config,
     ready: mpsc::Sender<(SocketAddr, Arc<Shared>, Rules)>,
     stopped: oneshot::Receiver<()>,
 ) {
     let control = Control::open(&config).await.expect("the control account");
-    let catalog = prepare_with(&control, &config)
-        .await
-        .unwrap_or_else(|error| panic!("the proxy is not ready: {error}"));
+    let catalog = prepared(&control, &config).await;
     let server = Server::bind(config, None, (catalog, control), false)
         .await
         .expect("a free port");

@@ -135,7 +135,7 @@ async fn in_cluster(
         });
     };
     let made = one(conn, catalog, table).await;
-    said.end().await;
+    said.end(control).await;
     made
 }
 

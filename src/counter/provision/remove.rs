@@ -122,6 +122,6 @@ async fn remove_from_cluster(control: &Control, table: &HotTable) -> Result<Remo
         Ok(removal)
     };
     let removed = removed.await;
-    said.end().await;
+    said.end(control).await;
     removed
 }

@@ -13,7 +13,8 @@ use crate::counter::control::Control;
 #[derive(Debug)]
 pub struct Hold {
     stop: Option<oneshot::Sender<()>>,
-    task: JoinHandle<Result<(), Error>>,
+    /// Returns what was said when it was lost.
+    task: JoinHandle<Option<Member>>,
 }
 
 impl Hold {
@@ -55,26 +56,31 @@ impl Hold {
     ///
     /// # Errors
     ///
-    /// It was lost before, or the server does not answer: it will be silent.
-    pub(in crate::counter) async fn release(mut self) -> Result<(), Error> {
+    /// The server does not answer: it will be silent.
+    pub(in crate::counter) async fn release(mut self, control: &Control) -> Result<(), Error> {
         drop(self.stop.take());
-        (&mut self.task).await.unwrap_or(Ok(()))
+        match (&mut self.task).await {
+            Ok(Some(lost)) => lost.leave_by_another(control).await,
+            _ => Ok(()),
+        }
     }
 }
 
-/// Keeps the row until it is to go.
+/// Keeps the row until it is to go. Returns it if it is lost before.
 async fn keep(
     mut member: Member,
     says: BTreeSet<String>,
     mut stopped: oneshot::Receiver<()>,
-) -> Result<(), Error> {
+) -> Option<Member> {
     while tokio::time::timeout(BEAT, &mut stopped).await.is_err() {
-        member.beat(&says).await.inspect_err(|error| {
-            tracing::warn!(
-                "number {} of countersink.proxies is lost: {error}",
-                member.number
-            );
-        })?;
+        if let Err(error) = member.beat(&says).await {
+            let number = member.number;
+            tracing::warn!("number {number} of countersink.proxies is lost: {error}");
+            return Some(member);
+        }
     }
-    member.leave().await
+    if let Err(error) = member.leave().await {
+        tracing::debug!("a row in {} stays: {error}", super::table());
+    }
+    None
 }

@@ -114,6 +114,16 @@ impl Member {
         self.conn.disconnect().await.ok();
         Ok(())
     }
+
+    /// Gives the number up by another connection: this one's has failed, or does not answer.
+    pub(in crate::counter) async fn leave_by_another(self, control: &Control) -> Result<(), Error> {
+        let left = async {
+            let conn = control.roll_up_connection().await?;
+            Self { conn, ..self }.leave().await
+        };
+        let left = tokio::time::timeout(ANSWER, left).await;
+        left.map_err(|_| Error::Late).flatten()
+    }
 }
 
 /// The lowest number that can be had, and the statement that claims it.

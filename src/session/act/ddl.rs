@@ -10,6 +10,7 @@ use crate::session::act::fold::COMMIT;
 use crate::session::act::fold_slots::{AsOwn, Bound};
 use crate::session::error::Error;
 use crate::session::error_kind::{is_syntax_error, is_without_slots};
+use crate::session::interrupted::INTERRUPTED;
 use crate::session::link::internal::{Failure, InternalResponse, Row, failure};
 use crate::session::reply::{
     HeldResponse, Original, Replied, ReplyContext, error_payload, has_messages,
@@ -19,8 +20,7 @@ use crate::session::state::transaction::{Keys, Transaction};
 use crate::sql::TableLocks;
 use crate::sql::plan::{Ddl, Fold, FoldTable, LockTables, Reason};
 use crate::wire::error_code::{
-    ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_NOT_SUPPORTED_YET, ER_QUERY_INTERRUPTED,
-    ER_USER_LOCK_DEADLOCK,
+    ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT, ER_NOT_SUPPORTED_YET, ER_USER_LOCK_DEADLOCK,
 };
 use crate::wire::reader::Malformed;
 use crate::wire::reply;
@@ -30,13 +30,6 @@ const WAITED: (u16, &str, &str) = (
     ER_LOCK_WAIT_TIMEOUT,
     "HY000",
     "Lock wait timeout exceeded; try restarting transaction",
-);
-
-/// The error of a statement that was killed.
-const INTERRUPTED: (u16, &str, &str) = (
-    ER_QUERY_INTERRUPTED,
-    "70100",
-    "Query execution was interrupted",
 );
 
 /// Whether a user lock cannot be had, because the session that holds it waits for this one.

@@ -14,6 +14,7 @@ use crate::counter::{Key, KeyForm};
 use crate::session::Session;
 use crate::session::error::Error;
 use crate::session::error_kind::{is_unknown_column, is_without_slots};
+use crate::session::interrupted::as_killed;
 use crate::session::link::internal::{Failure, InternalResponse, Row, failure};
 use crate::session::state::transaction::Keys;
 use crate::session::state::variables::Isolation;
@@ -21,9 +22,7 @@ use crate::sql::is_stored_as_written;
 use crate::sql::plan::{FoldTable, Scope};
 use crate::sql::template::{Filling, KnownSlots, Template};
 use crate::wire::command::encode_query;
-use crate::wire::error_code::{
-    ER_QUERY_INTERRUPTED, ER_TOO_BIG_SELECT, ER_UNKNOWN_ERROR, ER_WRONG_VALUE,
-};
+use crate::wire::error_code::{ER_TOO_BIG_SELECT, ER_WRONG_VALUE};
 use crate::wire::reply::{self, Ok as OkPacket, row_counts};
 
 /// What to fold, with the client's parameters filled in.
@@ -556,23 +555,4 @@ fn has_changed_all(answer: &InternalResponse) -> bool {
         .ok()
         .and_then(|ok| row_counts(ok.tail));
     counts.is_none_or(|(matched, changed)| matched == changed)
-}
-
-/// MySQL reports a killed multi-table UPDATE by an error without a name. The client's own statement would have got the
-/// error of a KILL, so this returns that one.
-fn as_killed(error: Vec<u8>) -> Vec<u8> {
-    let is_of_a_move = reply::Err::decode(&error).is_ok_and(|error| {
-        error.code == ER_UNKNOWN_ERROR && error.message.ends_with(b"multi-table update")
-    });
-    if !is_of_a_move {
-        return error;
-    }
-    let mut killed = Vec::new();
-    reply::Err {
-        code: ER_QUERY_INTERRUPTED,
-        sql_state: b"70100",
-        message: b"Query execution was interrupted",
-    }
-    .encode(&mut killed);
-    killed
 }

@@ -36,6 +36,7 @@ mod out_of_sight;
 pub(crate) mod own_rows;
 pub(crate) mod prepared_read;
 pub(crate) mod read;
+mod read_error;
 mod second_run;
 pub(crate) mod slot;
 mod write;

@@ -1,9 +1,12 @@
 //! Reads by executions of the binary protocol: the rewritten text is prepared once, and executed with the client's own
 //! parameters.
 
+use tokio::time::Instant;
+
 use crate::session::Session;
 use crate::session::act::invocation::Execution;
 use crate::session::act::read::Prepared;
+use crate::session::act::read_error::Sent;
 use crate::session::definitions::RUNS;
 use crate::session::error::Error;
 use crate::session::error_kind::{is_of_the_text, is_unknown_column, is_without_slots};
@@ -65,6 +68,7 @@ impl Session {
         };
         self.count_read(read, reason);
         let packet = execute.encode(id, &statement.types);
+        let sent_at = Instant::now();
         let Some(ended) = self.execute_rewritten(&packet, statement, &HELD).await? else {
             if statement.long_data {
                 // The execution has used up the long data, and the original has never had it.
@@ -96,7 +100,9 @@ impl Session {
         }
         let sequence_id = match &ended.held {
             Some(error) => {
-                let error = self.originals_error(read, original, error).await?;
+                let text = &statement.text;
+                let sent = Sent { text, at: sent_at };
+                let error = self.error_of_read(read, sent, original, error).await?;
                 self.send_packet(ended.sequence_id, &error).await?
             }
             None => ended.sequence_id,

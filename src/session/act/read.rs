@@ -3,22 +3,23 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use crate::catalog::HotTable;
-use crate::counter::fold::BEGIN_TO_WRITE;
 use crate::metrics::TableCounts;
 use crate::reason::PlanKind;
 use crate::session::Session;
 use crate::session::act::fold_slots::{AsOwn, Bound};
 use crate::session::act::own_rows::Mark;
+use crate::session::act::read_error::Sent;
 use crate::session::definitions::RUNS;
 use crate::session::error::Error;
 use crate::session::error_kind::{is_of_the_text, is_without_slots};
-use crate::session::link::internal::{Failure, InternalResponse, failure, is_deadlock};
+use crate::session::interrupted::is_interrupted_sum;
+use crate::session::link::internal::{Failure, InternalResponse, failure};
 use crate::session::link::rewrite::{Promised, Rewrite};
 use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
 use crate::session::reply::{Original, Replied, ReplyContext, error_payload};
-use crate::session::state::diagnostics::Diagnostics;
-use crate::session::state::transaction::Keys;
 use crate::session::state::variables::Isolation;
 use crate::sql::plan::{ConsistentRead, Fold, FoldTable, Read, Reason};
 use crate::sql::prepare;
@@ -26,7 +27,6 @@ use crate::sql::template::{Filling, KnownSlots};
 use crate::wire::error_code::{ER_BAD_FIELD_ERROR, ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE};
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reply;
-use crate::wire::response::ResponseTracker;
 
 /// A read in the text protocol, ready to run.
 struct Query<'a> {
@@ -225,6 +225,7 @@ impl Session {
         let Query {
             original, context, ..
         } = *query;
+        let sent_at = Instant::now();
         let sent = match self.send_read(query.text, query.rewritten).await? {
             Ok(sent) => sent,
             Err(error) if failure(&error) == Failure::TheClients => {
@@ -264,6 +265,11 @@ impl Session {
                         self.keep_error_behind_close();
                         self.reply_err(context, &error).await
                     }
+                    InternalResponse::Err(error) if is_interrupted_sum(&error) => {
+                        self.count_once(read, query);
+                        let error = self.interruption(query.text, sent_at).await?;
+                        self.reply_err(context, &error).await
+                    }
                     _ => self.fold_then_original(fold, None, original, context).await,
                 };
                 return done.map(ReadOutcome::Replied);
@@ -288,7 +294,9 @@ impl Session {
         }
         let sequence_id = match &ended.held {
             Some(error) => {
-                let error = self.originals_error(read, original, error).await?;
+                let text = query.text;
+                let sent = Sent { text, at: sent_at };
+                let error = self.error_of_read(read, sent, original, error).await?;
                 self.send_packet(ended.sequence_id, &error).await?
             }
             None => ended.sequence_id,
@@ -297,14 +305,6 @@ impl Session {
             sequence_id,
             failed: ended.tracker.error().is_some(),
         }))
-    }
-
-    /// Keeps what the client may ask about its error, where the server may have been asked something before a statement
-    /// was closed.
-    fn keep_error_behind_close(&mut self) {
-        if self.may_lose_silently() {
-            self.state.diagnostics = Some(Diagnostics::of_an_error());
-        }
     }
 
     /// Runs a read whose rewritten text was refused: by `error`, some slot table does not exist. Base alone is the
@@ -372,64 +372,6 @@ impl Session {
             }
         }
         self.count(reason);
-    }
-
-    /// The error that the original ends with: its words are about the client's own expression, not about the proxy's
-    /// sum. `error` is the rewritten text's, for when the original does not fail.
-    pub(crate) async fn originals_error(
-        &mut self,
-        read: &Read,
-        original: &Original,
-        error: &[u8],
-    ) -> Result<Vec<u8>, Error> {
-        if self.state.last.leaves_doubt {
-            self.run_internal("DO 0").await?;
-        }
-        let tables = read.tables.iter();
-        let folds: Vec<Bound> = tables
-            .map(|table| Keys::whole(Arc::clone(table)).into())
-            .collect();
-        let wrapped = !self.state.in_transaction();
-        let mut folded = Ok(());
-        if wrapped {
-            folded = self.begin_and_fold(BEGIN_TO_WRITE, &folds).await?;
-        } else {
-            for bound in folds {
-                folded = folded.and(self.fold(&bound, AsOwn::No).await?.map(drop));
-            }
-        }
-        let mut last = Vec::new();
-        // If another session holds rows, base alone may have the value that is out of range.
-        let is_open = wrapped || !folded.as_ref().is_err_and(|error| is_deadlock(error));
-        if is_open {
-            let context = ReplyContext::single(original.response_kind());
-            self.send_original(original, context).await?;
-            let mut tracker = ResponseTracker::new(context.response_kind, self.link.capabilities);
-            while !tracker.is_done() {
-                self.link.read_packet(&mut tracker, &mut last).await?;
-            }
-            self.observe_internal(&tracker);
-        }
-        let is_told = match &folded {
-            Ok(()) => last.first() == Some(&reply::ERR),
-            Err(_) => reply::Err::decode(&last).is_ok_and(|err| err.code == ER_DATA_OUT_OF_RANGE),
-        };
-        let messages = match wrapped && is_told {
-            true => self.take_messages().await?,
-            false => None,
-        };
-        if !is_told {
-            last = error.to_vec();
-        }
-        if wrapped {
-            self.commit_own().await?;
-            self.state.diagnostics = Some(match messages {
-                Some(messages) => Diagnostics::of(&last, Some(messages)),
-                None => Diagnostics::of_an_error(),
-            });
-            self.raise_again(&last).await?;
-        }
-        Ok(last)
     }
 
     /// Whether internal statements take locks before a read: in its transaction, or outside one to get the error that

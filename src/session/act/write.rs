@@ -4,10 +4,13 @@
 //! changed itself: its reads must see their counters as they are now, like all their other columns. Writes of other
 //! tables that read counters can run with sums in their place.
 
+use tokio::time::Instant;
+
 use crate::session::Session;
 use crate::session::act::fold_slots::Bound;
 use crate::session::error::Error;
 use crate::session::error_kind::{is_of_the_text, is_unknown_column};
+use crate::session::interrupted::is_interrupted_sum;
 use crate::session::link::internal::{Failure, InternalResponse, failure};
 use crate::session::refusal::Foreseen;
 use crate::session::reply::{Original, Replied, ReplyContext, changes_nothing};
@@ -45,10 +48,16 @@ impl Session {
             ..Filling::default()
         };
         with_sums.text.render(&filling, &mut text);
+        let sent = Instant::now();
         let done = match self.run_internal(text).await? {
             InternalResponse::Ok(ok) => {
                 self.learn_language(&ok);
                 self.reply_ok(context, ok).await?
+            }
+            InternalResponse::Err(error) if is_interrupted_sum(&error) => {
+                let text = self.query_text(original)?.unwrap_or_default();
+                let error = self.interruption(text, sent).await?;
+                self.reply_err(context, &error).await?
             }
             // A fold for a statement that fails is undone.
             InternalResponse::Err(error) if is_of_the_text(&error) || tells_of_a_value(&error) => {

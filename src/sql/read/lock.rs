@@ -10,7 +10,7 @@ use crate::sql::key;
 use crate::sql::plan::Scope;
 use crate::sql::predicate::Target;
 use crate::sql::read::block::{Block, Lock, Place, Wait};
-use crate::sql::read::rewrite::Rewriter;
+use crate::sql::read::rewrite::{Rewriter, interrupted};
 use crate::sql::template::{OpenSlots, Piece, Template};
 
 /// A hot table that a block locks.
@@ -154,12 +154,14 @@ impl Rewriter<'_> {
             };
             format!("{slots} AS {alias} FORCE INDEX (PRIMARY) WHERE {condition}")
         };
+        let of_row = format!("{qualifier}.{}", quoted(keys.clone().next()?));
+        let interrupted = interrupted(of_row.as_bytes());
+        let interrupted = String::from_utf8_lossy(&interrupted);
+        let or_interrupted = |subquery: String| format!("COALESCE({subquery}, {interrupted})");
         let locked = self.next_alias(table);
         if lock.wait != Wait::SkipLocked {
-            return Some(Template::text(format!(
-                "(SELECT COUNT(*) FROM {}{clause}) >= 0",
-                slots_of_row(&locked)
-            )));
+            let counted = format!("(SELECT COUNT(*) FROM {}{clause})", slots_of_row(&locked));
+            return Some(Template::text(format!("{} >= 0", or_interrupted(counted))));
         }
         let seen = self.next_alias(table);
         let open = quoted(table.open_column());
@@ -167,14 +169,15 @@ impl Rewriter<'_> {
             let from = slots_of_row(alias);
             format!("(SELECT COALESCE(SUM({alias}.{open}), 0) FROM {from}")
         };
-        let mut guard = Template::text(format!("{}{clause}) >= ", count(&locked)));
+        let counted = or_interrupted(format!("{}{clause})", count(&locked)));
+        let mut guard = Template::text(format!("{counted} >= "));
         guard.push(Piece::OpenSlots(Box::new(OpenSlots {
             table: self.index_of(table),
             key: keys
                 .clone()
                 .map(|key| format!("{qualifier}.{}", quoted(key)))
                 .collect(),
-            counted: format!("{})", count(&seen)),
+            counted: or_interrupted(format!("{})", count(&seen))),
         })));
         Some(guard)
     }

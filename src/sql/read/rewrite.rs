@@ -12,6 +12,13 @@ use crate::sql::read::lock::{self, Locked};
 use crate::sql::read::resolve::{Doubt, Names, Outputs};
 use crate::sql::template::{Piece, Template};
 
+/// What an error has in its text that says that a subquery of the proxy's was interrupted.
+///
+/// Servers answer a scalar subquery that a KILL or a time limit ends with NULL, and no error where its row is the last
+/// one: `SELECT (SELECT COUNT(*) FROM t)`, on MySQL 9.7 and on MariaDB 10.11. So an expression beside it fails then
+/// (1690), with this number in it: the error and the SQLSTATE that a KILL has, 1317 and 70100.
+pub const INTERRUPTED_SUM: u32 = 131_770_100;
+
 /// The edits of a statement, in order.
 #[derive(Debug)]
 pub(super) struct Rewrite {
@@ -327,8 +334,9 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// `CAST(c + (SELECT SUM(..) ..) AS ..)` for a counter whose base is written `base`; for a touch column
-    /// `CAST(COALESCE(GREATEST(t, (SELECT MAX(..) ..)), t) AS ..)`, where NULL says that no slot has touched the row.
+    /// `CAST(c + COALESCE((SELECT SUM(..) ..), EXP(..)) AS ..)` for a counter whose base is written `base`, and
+    /// `CAST(GREATEST(t, COALESCE((SELECT MAX(..) ..), EXP(..))) AS ..)` for a touch column. The subqueries are not
+    /// NULL unless they are interrupted, or base is.
     pub(super) fn sum(&mut self, found: Found, base: &[u8]) -> Template {
         let block = &self.names.blocks[found.block];
         let source = &block.sources[found.source];
@@ -336,20 +344,24 @@ impl<'a> Rewriter<'a> {
             return Template::text(base);
         };
         let counter = table.counter(found.column);
-        let mut text = Template::text(match counter {
-            Some(_) => "CAST(",
-            None => "CAST(COALESCE(GREATEST(",
-        });
         let index = self.index_of(table);
         let slots = self.next_alias(table);
         let name = quoted(&table.columns[found.column].name);
         let lock = lock::clause_for(self.names.context, block, found.source);
-        let aggregate = match counter {
-            Some(_) => format!(" + (SELECT COALESCE(SUM({slots}.{name}), 0)"),
-            None => format!(", (SELECT MAX({slots}.{name})"),
+        let mut text = Template::default();
+        match counter {
+            Some(_) => text.push_text("CAST(").push_text(base).push_text(format!(
+                " + COALESCE((SELECT COALESCE(SUM({slots}.{name}), 0)"
+            )),
+            None => text
+                .push_text("CAST(GREATEST(")
+                .push_text(base)
+                .push_text(format!(", COALESCE((SELECT COALESCE(MAX({slots}.{name}), "))
+                .push_text(&source.qualifier)
+                .push_text(format!(".{name})")),
         };
-        text.push_text(base).push_text(format!(
-            "{aggregate} FROM {} AS {slots}{} WHERE ",
+        text.push_text(format!(
+            " FROM {} AS {slots}{} WHERE ",
             slots_path(table),
             // A scan of a small slot table would lock the slots of other keys as well.
             if lock.is_empty() {
@@ -367,14 +379,19 @@ impl<'a> Rewriter<'a> {
         }
         text.push(Piece::Folded(index));
         text.push_text(lock);
+        text.push_text("), CAST(")
+            .push_text(interrupted(base))
+            .push_text(" AS ");
         match counter {
-            Some(counter) => text.push_text(format!(") AS {})", cast_type(counter.domain))),
+            Some(counter) => {
+                text.push_text(format!("SIGNED)) AS {})", cast_type(counter.domain)));
+            }
             None => {
                 let fraction = table.columns[found.column].fraction();
-                text.push_text(")), ").push_text(base);
-                text.push_text(format!(") AS DATETIME({fraction}))"))
+                let datetime = format!("DATETIME({fraction})");
+                text.push_text(format!("{datetime}))) AS {datetime})"));
             }
-        };
+        }
         text
     }
 
@@ -397,6 +414,13 @@ impl<'a> Rewriter<'a> {
                 tables.len() - 1
             })
     }
+}
+
+/// An expression that fails, for the value of a subquery that is interrupted. `column` is any column of the same row,
+/// so that it is not computed beforehand; where that is NULL, so is this.
+pub(super) fn interrupted(column: &[u8]) -> Vec<u8> {
+    let begin = format!("EXP({INTERRUPTED_SUM} + LENGTH(");
+    [begin.as_bytes(), column, b"))"].concat()
 }
 
 /// The type of a counter's values, as CAST knows it.

@@ -6,9 +6,9 @@ use crate::sql::fixture::{briefly_planned, planned};
 fn a_counter_becomes_base_plus_sum() {
     assert_eq!(
         planned("SELECT `views` FROM posts p WHERE id = ? FOR UPDATE"),
-        "read SummedLocked (posts): SELECT CAST(`views` + (SELECT COALESCE(SUM(`countersink_s`.`views`), 0) \
+        "read SummedLocked (posts): SELECT CAST(`views` + COALESCE((SELECT COALESCE(SUM(`countersink_s`.`views`), 0) \
          FROM `shop`.`posts_slots` AS `countersink_s` FORCE INDEX (PRIMARY) \
-         WHERE `countersink_s`.`id` = p.`id`<folded 0> FOR UPDATE) \
+         WHERE `countersink_s`.`id` = p.`id`<folded 0> FOR UPDATE), CAST(EXP(131770100 + LENGTH(`views`)) AS SIGNED)) \
          AS SIGNED) AS `views` FROM posts p WHERE id = ? FOR UPDATE\n\
          lock: SELECT COUNT(*) FROM `shop`.`posts` WHERE `id` = <?0> FOR UPDATE\n\
          lock: SELECT COUNT(*) FROM `shop`.`posts_slots` WHERE `id` = <?0> FOR UPDATE\n\
@@ -16,17 +16,24 @@ fn a_counter_becomes_base_plus_sum() {
     );
     assert_eq!(
         planned("SELECT n FROM shop.hits"),
-        "read Summed (hits): SELECT CAST(n + (SELECT COALESCE(SUM(`countersink_s17`.`n`), 0) \
+        "read Summed (hits): SELECT CAST(n + COALESCE((SELECT COALESCE(SUM(`countersink_s17`.`n`), 0) \
          FROM `shop`.`hits_slots` AS `countersink_s17` WHERE `countersink_s17`.`tenant` = shop.hits.`tenant` \
-         AND `countersink_s17`.`slot` = shop.hits.`slot`<folded 0>) AS SIGNED) AS `n` FROM shop.hits"
+         AND `countersink_s17`.`slot` = shop.hits.`slot`<folded 0>), CAST(EXP(131770100 + LENGTH(n)) AS SIGNED)) AS SIGNED) \
+         AS `n` FROM shop.hits"
     );
 }
 
 #[test]
 fn types_and_names_of_several_sums() {
     let plan = planned("SELECT likes, score FROM posts");
-    assert!(plan.contains("AS `countersink_s` WHERE `countersink_s`.`id` = posts.`id`<folded 0>) AS UNSIGNED) AS `likes`, "));
-    assert!(plan.contains("AS `countersink_s2` WHERE `countersink_s2`.`id` = posts.`id`<folded 0>) AS DECIMAL(10,2)) AS `score`"));
+    assert!(
+        plan.contains("AS `countersink_s` WHERE `countersink_s`.`id` = posts.`id`<folded 0>), ")
+    );
+    assert!(plan.contains("LENGTH(likes)) AS SIGNED)) AS UNSIGNED) AS `likes`, "));
+    assert!(
+        plan.contains("AS `countersink_s2` WHERE `countersink_s2`.`id` = posts.`id`<folded 0>), ")
+    );
+    assert!(plan.contains("LENGTH(score)) AS SIGNED)) AS DECIMAL(10,2)) AS `score`"));
     assert!(planned("SELECT posts.views, hits.n FROM posts, hits").contains("<folded 1>"));
 }
 
@@ -167,8 +174,9 @@ fn locking_reads() {
         assert_eq!(plan.lines().count(), 1 + locks, "{plan}");
     }
     // A row whose slots others hold is left out, however much of its value is asked for.
-    const FREE: &str = "(SELECT COALESCE(SUM(`countersink_s`.`open`), 0) FROM `shop`.`posts_slots` AS `countersink_s` \
-         FORCE INDEX (PRIMARY) WHERE `countersink_s`.`id` = p.`id` FOR UPDATE SKIP LOCKED) >= <open slots 0 by p.`id`>";
+    const FREE: &str = "COALESCE((SELECT COALESCE(SUM(`countersink_s`.`open`), 0) FROM `shop`.`posts_slots` AS `countersink_s` \
+         FORCE INDEX (PRIMARY) WHERE `countersink_s`.`id` = p.`id` FOR UPDATE SKIP LOCKED), \
+         EXP(131770100 + LENGTH(p.`id`))) >= <open slots 0 by p.`id`>";
     let skipping = [
         (
             "SELECT id FROM posts p LIMIT 1",
@@ -191,16 +199,16 @@ fn locking_reads() {
             "SELECT title FROM posts WHERE {column} = 1 FOR UPDATE NOWAIT"
         ));
         let text = format!(
-            "read SummedLocked (posts): SELECT title FROM posts WHERE ({column} = 1 ) AND (SELECT COUNT(*) FROM \
-             `shop`.`posts_slots` AS `countersink_s` FORCE INDEX (PRIMARY) WHERE `countersink_s`.`id` = posts.`id` \
-             FOR UPDATE NOWAIT) >= 0 FOR UPDATE NOWAIT"
+            "read SummedLocked (posts): SELECT title FROM posts WHERE ({column} = 1 ) AND COALESCE((SELECT COUNT(*) \
+             FROM `shop`.`posts_slots` AS `countersink_s` FORCE INDEX (PRIMARY) WHERE `countersink_s`.`id` = posts.`id` \
+             FOR UPDATE NOWAIT), EXP(131770100 + LENGTH(posts.`id`))) >= 0 FOR UPDATE NOWAIT"
         );
         assert_eq!(plan.lines().next(), Some(text.as_str()));
         assert_eq!(plan.lines().count(), 1 + locks, "{plan}");
     }
     // Where no keys are named, slots are locked as the server meets their rows, also those of no counter that is shown.
-    const WITH_SLOTS: &str = "(SELECT COUNT(*) FROM `shop`.`posts_slots` AS `countersink_s` FORCE INDEX (PRIMARY) WHERE \
-         `countersink_s`.`id` = p.`id` FOR UPDATE) >= 0";
+    const WITH_SLOTS: &str = "COALESCE((SELECT COUNT(*) FROM `shop`.`posts_slots` AS `countersink_s` \
+         FORCE INDEX (PRIMARY) WHERE `countersink_s`.`id` = p.`id` FOR UPDATE), EXP(131770100 + LENGTH(p.`id`))) >= 0";
     let by_rows = [
         (
             "SELECT title FROM posts p, authors a FOR UPDATE OF p",

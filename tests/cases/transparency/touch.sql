@@ -171,3 +171,17 @@ UPDATE topics SET replies = replies + 1 WHERE id = 2;
 \roll_up
 UPDATE topics SET replies = replies + 1, changed_at = NOW(3) WHERE id = 2;
 SELECT * FROM topics ORDER BY id;
+
+== times in groups
+[direct] SET timestamp = 1709294400;
+UPDATE topics SET replies = replies + 1, changed_at = NOW(3) WHERE id = 2;
+UPDATE articles SET updated_at = NOW() WHERE id = 2;
+SET sql_mode = 'ONLY_FULL_GROUP_BY';
+SELECT id, changed_at FROM topics GROUP BY id ORDER BY id;
+SELECT MAX(changed_at), MIN(changed_at), COUNT(changed_at) FROM topics;
+SELECT MAX(changed_at) FROM topics GROUP BY id ORDER BY id;
+SELECT id FROM topics GROUP BY id HAVING MAX(changed_at) > '2024-01-01' ORDER BY id;
+SELECT COUNT(*) FROM topics WHERE changed_at > '2024-01-01';
+SELECT DATE(changed_at) FROM topics ORDER BY changed_at, id;
+SELECT (SELECT MAX(changed_at) FROM topics) AS latest, id FROM topics ORDER BY id;
+SELECT DISTINCT changed_at FROM topics ORDER BY changed_at;

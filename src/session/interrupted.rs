@@ -1,0 +1,158 @@
+//! Statements of the proxy's that a KILL or a time limit has ended: the client is told what its own would have got.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::session::Session;
+use crate::session::error::Error;
+use crate::session::link::internal::InternalResponse;
+use crate::session::reply::error_payload;
+use crate::session::state::diagnostics::Diagnostics;
+use crate::sql::INTERRUPTED_SUM;
+use crate::wire::error_code::{
+    ER_DATA_OUT_OF_RANGE, ER_QUERY_INTERRUPTED, ER_QUERY_TIMEOUT, ER_STATEMENT_TIMEOUT,
+    ER_UNKNOWN_ERROR,
+};
+use crate::wire::reply;
+
+/// The error of a statement that was killed.
+pub(crate) const INTERRUPTED: (u16, &str, &str) = (
+    ER_QUERY_INTERRUPTED,
+    "70100",
+    "Query execution was interrupted",
+);
+
+/// The error of a statement that MySQL has ended at its time limit.
+const OVER_TIME: (u16, &str, &str) = (
+    ER_QUERY_TIMEOUT,
+    "HY000",
+    "Query execution was interrupted, maximum statement execution time exceeded",
+);
+
+/// The same on MariaDB.
+const OVER_TIME_ON_MARIADB: (u16, &str, &str) = (
+    ER_STATEMENT_TIMEOUT,
+    "70100",
+    "Query execution was interrupted (max_statement_time exceeded)",
+);
+
+/// Whether an ERR payload says that a sum over slots was interrupted: see [`INTERRUPTED_SUM`].
+pub(crate) fn is_interrupted_sum(error: &[u8]) -> bool {
+    let of_range = reply::Err::decode(error)
+        .ok()
+        .filter(|error| error.code == ER_DATA_OUT_OF_RANGE);
+    let message = of_range.map(|error| String::from_utf8_lossy(error.message));
+    message.is_some_and(|message| {
+        // The client's own expression may have a sum in it.
+        let failed = message.split_once("'exp(").map_or("", |(_, inner)| inner);
+        let failed = failed.trim_start_matches("<cache>");
+        let failed = failed.trim_start_matches('(');
+        failed.starts_with(&INTERRUPTED_SUM.to_string())
+    })
+}
+
+/// MySQL reports a killed multi-table UPDATE by an error without a name. The client's own statement would have got the
+/// error of a KILL, so this returns that one.
+pub(crate) fn as_killed(error: Vec<u8>) -> Vec<u8> {
+    let is_of_a_move = reply::Err::decode(&error).is_ok_and(|error| {
+        error.code == ER_UNKNOWN_ERROR && error.message.ends_with(b"multi-table update")
+    });
+    match is_of_a_move {
+        true => error_payload(INTERRUPTED),
+        false => error,
+    }
+}
+
+/// The time limit that an optimizer hint sets, which goes before the session's. Zero is none.
+fn hinted_limit(text: &[u8]) -> Option<Duration> {
+    const HINT: &[u8] = b"MAX_EXECUTION_TIME";
+    let at = text
+        .windows(HINT.len())
+        .position(|word| word.eq_ignore_ascii_case(HINT))?;
+    let argument = text[at + HINT.len()..]
+        .trim_ascii_start()
+        .strip_prefix(b"(")?;
+    let (number, _) = argument.split_at(argument.iter().position(|&byte| byte == b')')?);
+    let milliseconds = std::str::from_utf8(number).ok()?.trim().parse().ok()?;
+    Some(Duration::from_millis(milliseconds))
+}
+
+impl Session {
+    /// The ERR payload for a statement with this text, sent at that time, whose sum was interrupted: it was killed, or
+    /// ran into its time limit. The server does not say which, but nothing goes on after its limit.
+    pub(crate) async fn interruption(
+        &mut self,
+        text: &[u8],
+        sent: Instant,
+    ) -> Result<Vec<u8>, Error> {
+        let ran_for = sent.elapsed();
+        let limit = match hinted_limit(text) {
+            Some(limit) => limit,
+            None => self.time_limit().await?,
+        };
+        let error = match !limit.is_zero() && ran_for >= limit {
+            false => INTERRUPTED,
+            true if self.hot.catalog.mariadb => OVER_TIME_ON_MARIADB,
+            true => OVER_TIME,
+        };
+        let error = error_payload(error);
+        // What the server would report is the error of the sum.
+        self.state.diagnostics = Some(Diagnostics::of_an_error());
+        self.raise_again(&error).await?;
+        Ok(error)
+    }
+
+    /// For how long a statement of this session may run; zero is without a limit.
+    async fn time_limit(&mut self) -> Result<Duration, Error> {
+        let question = match self.hot.catalog.mariadb {
+            true => "SELECT @@SESSION.max_statement_time",
+            false => "SELECT @@SESSION.max_execution_time / 1000",
+        };
+        let InternalResponse::Row(row) = self.run_internal(question).await? else {
+            return Ok(Duration::ZERO);
+        };
+        let seconds = row.first().and_then(|value| {
+            let seconds: f64 = std::str::from_utf8(value.as_ref()?).ok()?.parse().ok()?;
+            Duration::try_from_secs_f64(seconds).ok()
+        });
+        Ok(seconds.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sum_that_was_interrupted_is_known_by_its_error() {
+        let error = |code, message: &str| error_payload((code, "22003", message));
+        let of_the_sum = |message| is_interrupted_sum(&error(ER_DATA_OUT_OF_RANGE, message));
+        assert!(of_the_sum(
+            "DOUBLE value is out of range in 'exp(131770100 + octet_length(`shop`.`posts`.`views`))'"
+        ));
+        assert!(of_the_sum(
+            "DOUBLE value is out of range in 'exp((131770100 + length(`shop`.`posts`.`views`)))'"
+        ));
+        assert!(!of_the_sum("DOUBLE value is out of range in 'exp(1000)'"));
+        assert!(!of_the_sum(
+            "DOUBLE value is out of range in 'exp((cast(exp((131770100 + length(`views`))) as signed) + 1000))'"
+        ));
+        assert!(!of_the_sum(
+            "BIGINT value is out of range in '(131770100 * 9223372036854775807)'"
+        ));
+        let other = error(ER_UNKNOWN_ERROR, "exp(131770100 + length(views))");
+        assert!(!is_interrupted_sum(&other));
+    }
+
+    #[test]
+    fn a_hint_limits_the_time() {
+        let limit = |text: &str| hinted_limit(text.as_bytes()).map(|limit| limit.as_millis());
+        let hinted = "SELECT /*+ max_execution_time( 1500 ) */ views FROM posts";
+        assert_eq!(limit(hinted), Some(1500));
+        assert_eq!(limit("SELECT /*+ MAX_EXECUTION_TIME(0) */ 1"), Some(0));
+        assert_eq!(limit("SELECT @@max_execution_time"), None);
+        assert_eq!(limit("SELECT views FROM posts"), None);
+        assert_eq!(limit("SELECT /*+ MAX_EXECUTION_TIME("), None);
+    }
+}
