@@ -103,19 +103,16 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether it may be over in a moment: the server is not there, or does not answer.
+    /// Whether trying again may help: the server is not there or does not answer, or what was said is lost.
     pub fn is_passing(&self) -> bool {
-        let of_driver = |failure: &DriverFailure| !matches!(failure, DriverFailure::Server(_));
-        match self {
-            Self::Lost | Self::Registry(registry::Error::Late | registry::Error::Taken) => true,
-            Self::Server(failure) | Self::Registry(registry::Error::Server(failure)) => {
-                of_driver(failure)
-            }
-            Self::NoConnection(error) | Self::Registry(registry::Error::NoConnection(error)) => {
-                !error.is_configuration()
-            }
-            Self::Registry(_) => false,
-        }
+        use registry::Error as Registry;
+        let is_lasting = matches!(
+            self,
+            Self::Registry(
+                Registry::Full | Registry::NoPerformanceSchema | Registry::MayNotSeeLocks { .. }
+            )
+        );
+        !is_lasting && !self.is_configuration()
     }
 
     /// Whether an account is to be corrected, rather than the server waited for.

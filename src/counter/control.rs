@@ -420,7 +420,7 @@ impl Control {
     /// or when it would be another server's.
     pub(crate) async fn holds_locks(&self, server: &Server, thread: u32) -> Option<bool> {
         match self.look(server, held_locks::question(thread)).await {
-            Looked::Rows(rows) => rows.first()?.get_opt(0)?.ok(),
+            Looked::Rows(rows) => Some(!rows.is_empty()),
             Looked::Failed(error) => {
                 tracing::warn!("cannot see the locks of a session: {error}");
                 None

@@ -29,10 +29,10 @@ pub enum Error {
         /// What for.
         waited: String,
     },
-    /// The other proxies cannot be told or heard for the moment.
+    /// The other proxies cannot be told or heard for the moment, or the server does not answer.
     #[error("{0}")]
     Unheard(String),
-    /// Somebody else drains it; or, for a while, this one is still said to that was lost.
+    /// Somebody else drains it. Or the word of this drain was lost, and is still believed for a while.
     #[error("another drain of it is under way")]
     UnderWay,
     /// Any other error, whose own text says what to do.
@@ -51,6 +51,15 @@ impl From<agreement::Error> for Error {
         match error.is_passing() {
             true => Self::Unheard(error.to_string()),
             false => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<provision::Problem> for Error {
+    fn from(problem: provision::Problem) -> Self {
+        match problem.is_passing() {
+            true => Self::Unheard(problem.to_string()),
+            false => Self::Failed(problem.to_string()),
         }
     }
 }
@@ -115,7 +124,6 @@ impl<'a> Drain<'a> {
         let loaded = catalog::load(&mut conn, &one).await;
         let catalog = loaded.map_err(|error| error.to_string())?;
         drop(conn);
-        self.control.agreement().provide(self.control).await?;
         let mut was_lost = false;
         loop {
             let done = self.begin(catalog.tables.first(), deadline).await;
@@ -125,7 +133,9 @@ impl<'a> Drain<'a> {
                     self.tell(&format!("the other proxies to hear of it ({error})"));
                     was_lost = true;
                 }
-                Err(Error::UnderWay) if was_lost => {}
+                Err(Error::UnderWay) if was_lost => {
+                    self.tell("what it has said before to be forgotten, or another drain to end");
+                }
                 _ => return done,
             }
             self.pause(deadline).await?;
@@ -139,6 +149,7 @@ impl<'a> Drain<'a> {
         deadline: Instant,
     ) -> Result<String, Error> {
         let agreement = self.control.agreement();
+        agreement.provide(self.control).await?;
         let begun = agreement.begin_drain(self.control, self.slots()).await?;
         let Some(mut said) = begun else {
             return Err(Error::UnderWay);
@@ -160,7 +171,7 @@ impl<'a> Drain<'a> {
             self.wait_for_proxies().await?;
             return Ok("no slots; forwarded from now on".to_owned());
         };
-        let held = self.empty(table, deadline).await?;
+        let held = self.empty(said, table, deadline).await?;
         self.wait_for_silence(said, Claim::Reads, deadline).await?;
         self.wait_for_the_silent(said, deadline).await?;
         self.remove(said, table, deadline).await?;
@@ -222,8 +233,14 @@ impl<'a> Drain<'a> {
     }
 
     /// Moves what slots hold into the rows; false if there is no slot table.
-    async fn empty(&mut self, table: &HotTable, deadline: Instant) -> Result<bool, Error> {
+    async fn empty(
+        &mut self,
+        said: &mut Said,
+        table: &HotTable,
+        deadline: Instant,
+    ) -> Result<bool, Error> {
         loop {
+            said.check().await?;
             let mut roll_up = RollUp::new(self.control.clone(), Default::default());
             match roll_up.empty(table).await {
                 Ok(0) => return Ok(true),
@@ -264,10 +281,10 @@ impl<'a> Drain<'a> {
         loop {
             said.check().await?;
             let removed = provision::remove(self.control, table).await;
-            match removed.map_err(|error| error.to_string())? {
+            match removed? {
                 Removal::Done | Removal::Absent => return Ok(()),
                 Removal::HoldsValues => {
-                    self.empty(table, deadline).await?;
+                    self.empty(said, table, deadline).await?;
                 }
                 Removal::InUse => self.tell("transactions that have read the slot table"),
             }

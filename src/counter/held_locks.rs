@@ -18,10 +18,10 @@ pub(crate) fn table() -> TableName {
     }
 }
 
-/// Whether the session of this thread holds any.
+/// Finds one that the session of this thread holds. Not by EXISTS, which is false where a KILL interrupts it.
 pub(super) fn question(thread: u32) -> String {
     format!(
-        "SELECT EXISTS (SELECT 1 FROM {} WHERE THREAD_ID = PS_THREAD_ID({thread}))",
+        "SELECT 1 FROM {} WHERE THREAD_ID = PS_THREAD_ID({thread}) LIMIT 1",
         quote::table(&table())
     )
 }

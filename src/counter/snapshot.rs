@@ -11,6 +11,7 @@ use std::fmt::Write;
 use super::key::{Key, KeyForm};
 use super::quote;
 use crate::catalog::HotTable;
+use crate::sql::interrupted::Around;
 
 /// The most rows that are written for one query.
 pub const MOST_ROWS: usize = 1024;
@@ -41,22 +42,29 @@ pub fn rows(
         .iter()
         .map(|key| format!("countersink_s.{key} = countersink_b.{key}"))
         .collect();
-    let of_slots = |aggregate: &str, column: &str| {
-        let same = same.join(" AND ");
-        format!(
-            "(SELECT {aggregate}(countersink_s.{column}) FROM {slots} AS countersink_s WHERE {same})"
-        )
+    let of_slots = format!(
+        " FROM {slots} AS countersink_s WHERE {}",
+        same.join(" AND ")
+    );
+    let added = |around: Around| {
+        let text = [&around.head[..], of_slots.as_bytes(), &around.tail].concat();
+        String::from_utf8_lossy(&text).into_owned()
     };
     let mut list = form.select_list();
     let mut holds = Vec::new();
     for column in counters(table) {
-        let sum = of_slots("SUM", &column);
-        write!(list, ", countersink_b.{column} + {sum}").expect("a String takes all");
+        let base = format!("countersink_b.{column}");
+        let around = Around::counter(base.as_bytes(), &format!("countersink_s.{column}"));
+        write!(list, ", {}", added(around)).expect("a String takes all");
         holds.push(format!("{column} <> 0"));
     }
-    for column in touches(table) {
-        let (own, last) = (format!("countersink_b.{column}"), of_slots("MAX", &column));
-        write!(list, ", COALESCE(GREATEST({own}, {last}), {own})").expect("a String takes all");
+    for &position in &table.touches {
+        let column = quote::name(&table.columns[position].name);
+        let base = format!("countersink_b.{column}");
+        let fraction = table.columns[position].fraction();
+        let in_slots = format!("countersink_s.{column}");
+        let around = Around::touch(base.as_bytes(), &in_slots, fraction);
+        write!(list, ", {}", added(around)).expect("a String takes all");
         holds.push(format!("{column} IS NOT NULL"));
     }
     let keys = keys.join(", ");

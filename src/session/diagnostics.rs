@@ -136,6 +136,10 @@ impl Session {
         let state = String::from_utf8_lossy(state);
         let origin = match self.hot.catalog.mariadb {
             true => "",
+            // That of a KILL is none of the standard's.
+            false if state.starts_with("70") => {
+                "CLASS_ORIGIN = 'MySQL', SUBCLASS_ORIGIN = 'MySQL', "
+            }
             false => "CLASS_ORIGIN = 'ISO 9075', SUBCLASS_ORIGIN = 'ISO 9075', ",
         };
         let mut text = format!(

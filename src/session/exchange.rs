@@ -27,6 +27,9 @@ const HEAD: usize = 64 * 1024;
 /// The batch of a session that writes only its own increment, until the server has responded.
 pub(crate) type Alone = Arc<Mutex<Option<Batch>>>;
 
+/// How often a statement of the proxy's own is run that a KILL QUERY interrupts.
+pub(crate) const MOST_TRIES: u8 = 20;
+
 impl Session {
     /// Forwards the whole command at the front of the client's stream, and returns the sequence id of its last packet.
     /// Not cancel safe.
@@ -161,9 +164,8 @@ impl Session {
         &mut self,
         text: impl AsRef<[u8]>,
     ) -> Result<InternalResponse, Error> {
-        const MOST: u8 = 20;
         let mut answer = self.run_internal(&text).await?;
-        for _ in 1..MOST {
+        for _ in 1..MOST_TRIES {
             if !matches!(&answer, InternalResponse::Err(error) if is_interrupted(error)) {
                 break;
             }

@@ -6,15 +6,16 @@ use tokio::time::Instant;
 
 use crate::session::Session;
 use crate::session::error::Error;
-use crate::session::link::internal::InternalResponse;
+use crate::session::link::internal::{InternalResponse, is_deadlock};
 use crate::session::reply::error_payload;
 use crate::session::state::diagnostics::Diagnostics;
-use crate::sql::INTERRUPTED_SUM;
+use crate::sql::interrupted::INTERRUPTED_SUM;
 use crate::wire::error_code::{
     ER_DATA_OUT_OF_RANGE, ER_QUERY_INTERRUPTED, ER_QUERY_TIMEOUT, ER_STATEMENT_TIMEOUT,
     ER_UNKNOWN_ERROR,
 };
 use crate::wire::reply;
+use crate::wire::response::PacketKind;
 
 /// The error of a statement that was killed.
 pub(crate) const INTERRUPTED: (u16, &str, &str) = (
@@ -37,19 +38,35 @@ const OVER_TIME_ON_MARIADB: (u16, &str, &str) = (
     "Query execution was interrupted (max_statement_time exceeded)",
 );
 
-/// Whether an ERR payload says that a sum over slots was interrupted: see [`INTERRUPTED_SUM`].
+/// Which time limit a statement has.
+#[derive(Clone, Copy)]
+pub(crate) enum TimeLimit<'a> {
+    /// The session's, or one that a hint in this text sets.
+    OfQuery(&'a [u8]),
+    /// The session's.
+    OfSession,
+    /// None: MySQL limits queries only.
+    None,
+}
+
+/// Whether an ERR payload says that a sum over slots was interrupted: see [`crate::sql::interrupted`].
 pub(crate) fn is_interrupted_sum(error: &[u8]) -> bool {
-    let of_range = reply::Err::decode(error)
-        .ok()
-        .filter(|error| error.code == ER_DATA_OUT_OF_RANGE);
-    let message = of_range.map(|error| String::from_utf8_lossy(error.message));
-    message.is_some_and(|message| {
-        // The client's own expression may have a sum in it.
-        let failed = message.split_once("'exp(").map_or("", |(_, inner)| inner);
-        let failed = failed.trim_start_matches("<cache>");
-        let failed = failed.trim_start_matches('(');
-        failed.starts_with(&INTERRUPTED_SUM.to_string())
-    })
+    let Ok(error) = reply::Err::decode(error) else {
+        return false;
+    };
+    // The message is in the client's character set, which may be as wide as UTF-32.
+    let message: Vec<u8> = error
+        .message
+        .iter()
+        .copied()
+        .filter(|&byte| byte != 0)
+        .collect();
+    let message = String::from_utf8_lossy(&message);
+    // The client's own expression may have a sum in it.
+    let failed = message.split_once("'exp(").map_or("", |(_, inner)| inner);
+    let failed = failed.trim_start_matches("<cache>");
+    let failed = failed.trim_start_matches('(');
+    error.code == ER_DATA_OUT_OF_RANGE && failed.starts_with(&INTERRUPTED_SUM.to_string())
 }
 
 /// MySQL reports a killed multi-table UPDATE by an error without a name. The client's own statement would have got the
@@ -64,43 +81,74 @@ pub(crate) fn as_killed(error: Vec<u8>) -> Vec<u8> {
     }
 }
 
-/// The time limit that an optimizer hint sets, which goes before the session's. Zero is none.
+/// The time limit that an optimizer hint of MySQL's sets, which goes before the session's. Zero is none.
 fn hinted_limit(text: &[u8]) -> Option<Duration> {
     const HINT: &[u8] = b"MAX_EXECUTION_TIME";
-    let at = text
-        .windows(HINT.len())
-        .position(|word| word.eq_ignore_ascii_case(HINT))?;
-    let argument = text[at + HINT.len()..]
-        .trim_ascii_start()
-        .strip_prefix(b"(")?;
-    let (number, _) = argument.split_at(argument.iter().position(|&byte| byte == b')')?);
+    let place = |text: &[u8], word: &[u8]| {
+        text.windows(word.len())
+            .position(|part| part.eq_ignore_ascii_case(word))
+    };
+    let hints = &text[place(text, b"/*+")?..];
+    let hints = &hints[..place(hints, b"*/")?];
+    let behind = &hints[place(hints, HINT)? + HINT.len()..];
+    let argument = behind.trim_ascii_start().strip_prefix(b"(")?;
+    let number = &argument[..place(argument, b")")?];
     let milliseconds = std::str::from_utf8(number).ok()?.trim().parse().ok()?;
     Some(Duration::from_millis(milliseconds))
 }
 
 impl Session {
-    /// The ERR payload for a statement with this text, sent at that time, whose sum was interrupted: it was killed, or
-    /// ran into its time limit. The server does not say which, but nothing goes on after its limit.
+    /// The ERR payload for a statement, sent at that time, whose sum was interrupted: it was killed, or ran into its
+    /// time limit. The server does not say which, but nothing goes on after its limit.
     pub(crate) async fn interruption(
         &mut self,
-        text: &[u8],
+        limit: TimeLimit<'_>,
         sent: Instant,
     ) -> Result<Vec<u8>, Error> {
         let ran_for = sent.elapsed();
-        let limit = match hinted_limit(text) {
+        let is_mariadb = self.hot.catalog.mariadb;
+        let hinted = match limit {
+            TimeLimit::OfQuery(text) if !is_mariadb => hinted_limit(text),
+            TimeLimit::OfQuery(_) | TimeLimit::OfSession => None,
+            TimeLimit::None => Some(Duration::ZERO),
+        };
+        let limit = match hinted {
             Some(limit) => limit,
             None => self.time_limit().await?,
         };
-        let error = match !limit.is_zero() && ran_for >= limit {
+        let error = error_payload(match !limit.is_zero() && ran_for >= limit {
             false => INTERRUPTED,
-            true if self.hot.catalog.mariadb => OVER_TIME_ON_MARIADB,
+            true if is_mariadb => OVER_TIME_ON_MARIADB,
             true => OVER_TIME,
-        };
-        let error = error_payload(error);
-        // What the server would report is the error of the sum.
-        self.state.diagnostics = Some(Diagnostics::of_an_error());
-        self.raise_again(&error).await?;
+        });
+        self.report_alone(&error).await?;
         Ok(error)
+    }
+
+    /// Has the server report this error, and no other one, for the statement that has just run.
+    async fn report_alone(&mut self, error: &[u8]) -> Result<(), Error> {
+        self.state.diagnostics = Some(Diagnostics::of_an_error());
+        self.raise_again(error).await
+    }
+
+    /// Has what MariaDB reports for the statement that has just failed with this error be without the error of an
+    /// interrupted sum: it evaluates the expression that fails also behind another error.
+    pub(crate) async fn report_without_sums(&mut self, error: &[u8]) -> Result<(), Error> {
+        if !self.hot.catalog.mariadb {
+            return Ok(());
+        }
+        let mark = INTERRUPTED_SUM.to_string();
+        let is_of_a_sum = |row: &[u8]| row.windows(mark.len()).any(|part| part == mark.as_bytes());
+        let messages = self.take_messages().await?.map(|mut messages| {
+            messages.retain(|(kind, row)| *kind != PacketKind::Row || !is_of_a_sum(row));
+            messages
+        });
+        self.state.diagnostics = Some(Diagnostics::of(error, messages));
+        match is_deadlock(error) {
+            // Galera takes one that is raised for the end of another transaction.
+            true => Ok(()),
+            false => self.raise_again(error).await,
+        }
     }
 
     /// For how long a statement of this session may run; zero is without a limit.
@@ -141,7 +189,14 @@ mod tests {
         assert!(!of_the_sum(
             "BIGINT value is out of range in '(131770100 * 9223372036854775807)'"
         ));
-        let other = error(ER_UNKNOWN_ERROR, "exp(131770100 + length(views))");
+        // In UTF-16.
+        let wide: Vec<u8> = "'exp((131770100 + length(`views`)))'"
+            .bytes()
+            .flat_map(|byte| [0, byte])
+            .collect();
+        let wide = String::from_utf8(wide).expect("ASCII and zeros");
+        assert!(of_the_sum(&wide));
+        let other = error(ER_UNKNOWN_ERROR, "'exp(131770100 + length(views))'");
         assert!(!is_interrupted_sum(&other));
     }
 
@@ -151,7 +206,12 @@ mod tests {
         let hinted = "SELECT /*+ max_execution_time( 1500 ) */ views FROM posts";
         assert_eq!(limit(hinted), Some(1500));
         assert_eq!(limit("SELECT /*+ MAX_EXECUTION_TIME(0) */ 1"), Some(0));
-        assert_eq!(limit("SELECT @@max_execution_time"), None);
+        let commented = "SELECT 'MAX_EXECUTION_TIME(5)' /* MAX_EXECUTION_TIME(6) */ FROM posts";
+        assert_eq!(limit(commented), None);
+        assert_eq!(
+            limit("SELECT /*+ NO_ICP(posts) */ MAX_EXECUTION_TIME(5)"),
+            None
+        );
         assert_eq!(limit("SELECT views FROM posts"), None);
         assert_eq!(limit("SELECT /*+ MAX_EXECUTION_TIME("), None);
     }

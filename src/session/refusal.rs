@@ -4,6 +4,7 @@
 use crate::session::Session;
 use crate::session::error::Error;
 use crate::session::error_kind::{is_access_denied, is_of_the_text, is_unknown_column};
+use crate::session::exchange::MOST_TRIES;
 use crate::session::link::internal::{Failure, failure, is_interrupted};
 use crate::session::one_shot::is_read_only;
 use crate::session::reply::{Original, error_payload};
@@ -12,9 +13,6 @@ use crate::session::text::{kind_of, statement_text};
 use crate::sql::Kind;
 use crate::wire::command::{self, encode_prepare};
 use crate::wire::error_code::ER_TABLE_DEF_CHANGED;
-
-/// How often the server is asked again when a KILL QUERY hits the question.
-const MOST_TRIES: u8 = 20;
 
 /// What the server says of a statement that has yet to run.
 pub(crate) enum Foreseen {

@@ -6,9 +6,10 @@
 //! Layout, in the order data flows: `prefilter`, `mention`; `lexer`, `statement` (this room's own tokens, first words);
 //! `syntax` (sqlparser, on byte offsets), `context` (which table a name means); `ddl`, `lock_tables`, `prepare`,
 //! `one_shot` (read by words alone), `accounted` (no hot table is named where the planner does not look), `increment`,
-//! `write` (planned by syntax tree), `read` (counters in queries), `cascade` (rows that foreign keys take along);
-//! `planner` puts them together; `decision` says what becomes of a plan in a session; `shape` says which statements
-//! share a plan; `digest` and `tally` describe statements for which there is no rule yet.
+//! `write` (planned by syntax tree), `read` (counters in queries), `cascade` (rows that foreign keys take along),
+//! `interrupted` (sums that a KILL does not falsify); `planner` puts them together; `decision` says what becomes of a
+//! plan in a session; `shape` says which statements share a plan; `digest` and `tally` describe statements for which
+//! there is no rule yet.
 
 mod accounted;
 mod amount;
@@ -26,6 +27,7 @@ mod executed;
 mod explain;
 mod increment;
 mod integer_column;
+pub mod interrupted;
 mod key;
 mod lexer;
 mod lock_tables;
@@ -75,7 +77,7 @@ pub use lexer::{Lexer, Token, TokenKind};
 pub use mention::mentions;
 pub use planner::plan;
 pub use prefilter::Prefilter;
-pub use read::{INTERRUPTED_SUM, aggregates};
+pub use read::aggregates;
 pub use shape::{Literal, LiteralKind, Shape};
 pub use statement::{Kind, Part, is_off, is_several, split, statement_kind};
 pub use stored::is_stored_as_written;

@@ -29,7 +29,6 @@ use crate::sql::template::Template;
 use crate::sql::write;
 
 pub use items::aggregates;
-pub use rewrite::INTERRUPTED_SUM;
 
 /// Whether a query only reads (WITH may come before an UPDATE or DELETE).
 pub(super) fn is_query(query: &Query) -> bool {

@@ -17,6 +17,9 @@ use tokio::sync::{Mutex, oneshot};
 
 use super::binary::PATIENCE;
 
+/// How long it waits before it prepares again.
+const PAUSE: Duration = Duration::from_millis(100);
+
 /// How often it is looked at what it waits for.
 const GLANCE: Duration = Duration::from_millis(2);
 
@@ -182,7 +185,7 @@ async fn prepared(control: &Control, config: &Config) -> Catalog {
             Err(error) if error.may_pass() && begun.elapsed() < PATIENCE => {}
             Err(error) => panic!("the proxy is not ready: {error}"),
         }
-        tokio::time::sleep(GLANCE).await;
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

@@ -423,13 +423,14 @@ async fn has_values(
         return Ok(false);
     }
     let query = format!(
-        "SELECT EXISTS (SELECT 1 FROM {} WHERE {})",
+        "SELECT 1 FROM {} WHERE {} LIMIT 1",
         quote::table(slots),
         nonzero.join(" OR ")
     );
-    let found: Result<Option<bool>, DriverFailure> = conn.query_first(query).await;
+    // Not by EXISTS, which is false where a KILL interrupts it.
+    let found: Result<Option<u8>, DriverFailure> = conn.query_first(query).await;
     found
-        .map(|found| found == Some(true))
+        .map(|found| found.is_some())
         .map_err(|source| Problem::Failed {
             action: "read",
             slots: slots.to_string(),

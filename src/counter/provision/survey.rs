@@ -61,11 +61,12 @@ pub(crate) async fn survey(
         }
         Difference::Drift { .. } => {
             let query = format!(
-                "SELECT EXISTS (SELECT 1 FROM {} WHERE NOT ({}))",
+                "SELECT 1 FROM {} WHERE NOT ({}) LIMIT 1",
                 quote::table(&slots),
                 hold_nothing(&facts)
             );
-            let holds_values: Result<Option<bool>, _> = conn.query_first(query).await;
+            // Not by EXISTS, which is false where a KILL interrupts it.
+            let holds_values: Result<Option<u8>, _> = conn.query_first(query).await;
             let holds_values = holds_values.map_err(|source| Problem::Failed {
                 action: "read",
                 slots: slots.to_string(),
@@ -73,7 +74,7 @@ pub(crate) async fn survey(
             })?;
             let drop = format!("DROP TABLE {}", quote::table(&slots));
             match settled(table, &facts, super::Outcome::Replaced) {
-                Err(problem) if holds_values == Some(true) => Ok(State::Refused(problem)),
+                Err(problem) if holds_values.is_some() => Ok(State::Refused(problem)),
                 _ => Ok(State::Outdated([drop, ddl::create(table)])),
             }
         }

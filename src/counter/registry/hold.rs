@@ -13,7 +13,7 @@ use crate::counter::control::Control;
 #[derive(Debug)]
 pub struct Hold {
     stop: Option<oneshot::Sender<()>>,
-    /// Returns what was said when it was lost.
+    /// Returns the row, if it was lost.
     task: JoinHandle<Option<Member>>,
 }
 
@@ -36,7 +36,7 @@ impl Hold {
             !others.any(|other| other.silent < GRACE && !other.says.is_disjoint(&says))
         });
         if !matches!(is_alone, Ok(true)) {
-            member.leave().await?;
+            member.leave_by_another(control).await?;
             return is_alone.map(|_| None);
         }
         let (stop, stopped) = oneshot::channel();

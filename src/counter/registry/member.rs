@@ -53,7 +53,12 @@ impl Member {
             }
             let sent = Instant::now();
             let claimed = tokio::time::timeout(ANSWER, conn.query_drop(claim)).await;
-            match claimed.map_err(|_| Error::Late)? {
+            let Ok(claimed) = claimed else {
+                // The server may still write it, and whoever has said it would wait for itself.
+                delete_by_another(control, number, &proxy).await.ok();
+                return Err(Error::Late);
+            };
+            match claimed {
                 Ok(()) if conn.affected_rows() == 1 => {
                     tracing::debug!("number {number} in {}", super::table());
                     return Ok(Self {
@@ -117,12 +122,7 @@ impl Member {
 
     /// Gives the number up by another connection: this one's has failed, or does not answer.
     pub(in crate::counter) async fn leave_by_another(self, control: &Control) -> Result<(), Error> {
-        let left = async {
-            let conn = control.roll_up_connection().await?;
-            Self { conn, ..self }.leave().await
-        };
-        let left = tokio::time::timeout(ANSWER, left).await;
-        left.map_err(|_| Error::Late).flatten()
+        delete_by_another(control, self.number, &self.proxy).await
     }
 }
 
@@ -157,8 +157,24 @@ fn claim(
     Ok((number, claim))
 }
 
+/// Does the same as [`delete`], by a connection of its own.
+pub(super) async fn delete_by_another(
+    control: &Control,
+    number: u16,
+    proxy: &str,
+) -> Result<(), Error> {
+    let deleted = async {
+        let mut conn = control.roll_up_connection().await?;
+        delete(&mut conn, number, proxy).await?;
+        conn.disconnect().await.ok();
+        Ok(())
+    };
+    let deleted = tokio::time::timeout(ANSWER, deleted).await;
+    deleted.map_err(|_| Error::Late).flatten()
+}
+
 /// Deletes a row, unless it is another's by now.
-pub(super) async fn delete(conn: &mut Conn, number: u16, proxy: &str) -> Result<(), Error> {
+async fn delete(conn: &mut Conn, number: u16, proxy: &str) -> Result<(), Error> {
     let delete =
         format!("DELETE FROM countersink.proxies WHERE number = {number} AND proxy = '{proxy}'");
     write(conn, &delete).await?;

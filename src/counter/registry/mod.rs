@@ -277,14 +277,7 @@ impl Registry {
         let Some((number, proxy)) = own else {
             return Ok(());
         };
-        let deleted = async {
-            let mut conn = control.roll_up_connection().await?;
-            member::delete(&mut conn, number, &proxy).await?;
-            conn.disconnect().await.ok();
-            Ok(())
-        };
-        let deleted = tokio::time::timeout(ANSWER, deleted).await;
-        deleted.map_err(|_| Error::Late).flatten()?;
+        member::delete_by_another(control, number, &proxy).await?;
         unpoisoned(&self.own).take_if(|(_, named)| *named == proxy);
         Ok(())
     }

@@ -8,6 +8,8 @@
 
 use std::sync::Arc;
 
+use tokio::time::Instant;
+
 use crate::catalog::HotTable;
 use crate::counter::KeyForm;
 use crate::counter::snapshot::{self, SnapshotRow};
@@ -16,6 +18,7 @@ use crate::session::act::fold_slots::Bound;
 use crate::session::act::own_rows::UNDO;
 use crate::session::error::Error;
 use crate::session::error_kind::is_without_slots;
+use crate::session::interrupted::{TimeLimit, is_interrupted_sum};
 use crate::session::link::internal::{Failure, InternalResponse, failure, is_savepoint_lost};
 use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
 use crate::session::reply::{Original, Replied, ReplyContext, error_payload};
@@ -185,9 +188,14 @@ impl Session {
         let keys = bound.clone().into_keys();
         let folded = self.state.transaction.rows().predicates_of_folded(&table);
         let text = snapshot::rows(&table, &form, keys.predicate.as_deref(), &folded);
+        let sent = Instant::now();
         self.write_query(&text).await?;
         let rows = match self.read_internal_rows(snapshot::MOST_ROWS + 1).await? {
             Ok(rows) => rows,
+            Err(error) if is_interrupted_sum(&error) => {
+                let error = self.interruption(TimeLimit::OfSession, sent).await?;
+                return Ok(Err(Refusal::of(error)));
+            }
             Err(error) if is_without_slots(&error) => {
                 let is_known = self.state.transaction.without_slots.contains(&table);
                 return Ok(match is_known {

@@ -14,7 +14,8 @@ use crate::session::Session;
 use crate::session::act::fold_slots::Moved;
 use crate::session::error::Error;
 use crate::session::error_kind::is_unknown_column;
-use crate::session::link::internal::{InternalResponse, Row, is_savepoint_lost};
+use crate::session::exchange::MOST_TRIES;
+use crate::session::link::internal::{InternalResponse, Row, is_interrupted, is_savepoint_lost};
 use crate::session::reply::{HeldResponse, has_messages};
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::transaction::{Kept, Keys, Suspects};
@@ -218,15 +219,20 @@ impl Session {
                                 'Com_replace_select', 'Com_update', 'Com_update_multi', 'Com_delete', 'Com_delete_multi', \
                                 'Com_load')";
         const ROWS: usize = 9;
-        self.write_query(QUESTION.as_bytes()).await?;
-        let Ok(rows) = self.read_internal_rows(ROWS).await? else {
-            return Ok(Writes(None));
-        };
-        let counts = rows.iter().map(|row| {
-            let count = row.get(1)?.as_deref()?;
-            std::str::from_utf8(count).ok()?.parse::<u64>().ok()
-        });
-        Ok(Writes(counts.sum()))
+        for _ in 0..MOST_TRIES {
+            self.write_query(QUESTION.as_bytes()).await?;
+            let rows = match self.read_internal_rows(ROWS).await? {
+                Ok(rows) => rows,
+                Err(error) if is_interrupted(&error) => continue,
+                Err(_) => break,
+            };
+            let counts = rows.iter().map(|row| {
+                let count = row.get(1)?.as_deref()?;
+                std::str::from_utf8(count).ok()?.parse::<u64>().ok()
+            });
+            return Ok(Writes(counts.sum()));
+        }
+        Ok(Writes(None))
     }
 
     /// The rows under `predicate` as they are now, locked. Returns `None` if there are too many, or if their keys

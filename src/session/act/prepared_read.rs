@@ -17,11 +17,7 @@ use crate::session::reply::{Original, Replied, ReplyContext};
 use crate::session::state::prepared::Statement;
 use crate::sql::plan::{Read, Reason};
 use crate::wire::command::encode_prepare;
-use crate::wire::error_code::{ER_BAD_FIELD_ERROR, ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE};
 use crate::wire::response::ResponseKind;
-
-/// Errors of a rewritten text that the client must not see: the session does or reports something else.
-const HELD: [u16; 3] = [ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE, ER_BAD_FIELD_ERROR];
 
 impl Session {
     /// The payload of an execution without a cursor.
@@ -68,8 +64,8 @@ impl Session {
         };
         self.count_read(read, reason);
         let packet = execute.encode(id, &statement.types);
-        let sent_at = Instant::now();
-        let Some(ended) = self.execute_rewritten(&packet, statement, &HELD).await? else {
+        let (held, sent_at) = (self.held_errors(), Instant::now());
+        let Some(ended) = self.execute_rewritten(&packet, statement, held).await? else {
             if statement.long_data {
                 // The execution has used up the long data, and the original has never had it.
                 return self.reply_err(context, &prepare_again()).await;

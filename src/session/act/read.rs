@@ -15,7 +15,7 @@ use crate::session::act::read_error::Sent;
 use crate::session::definitions::RUNS;
 use crate::session::error::Error;
 use crate::session::error_kind::{is_of_the_text, is_without_slots};
-use crate::session::interrupted::is_interrupted_sum;
+use crate::session::interrupted::{TimeLimit, is_interrupted_sum};
 use crate::session::link::internal::{Failure, InternalResponse, failure};
 use crate::session::link::rewrite::{Promised, Rewrite};
 use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
@@ -24,7 +24,7 @@ use crate::session::state::variables::Isolation;
 use crate::sql::plan::{ConsistentRead, Fold, FoldTable, Read, Reason};
 use crate::sql::prepare;
 use crate::sql::template::{Filling, KnownSlots};
-use crate::wire::error_code::{ER_BAD_FIELD_ERROR, ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE};
+use crate::wire::error_code::{ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE};
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reply;
 
@@ -263,11 +263,13 @@ impl Session {
                     InternalResponse::Err(error) if failure(&error) == Failure::TheClients => {
                         self.count_once(read, query);
                         self.keep_error_behind_close();
+                        self.report_without_sums(&error).await?;
                         self.reply_err(context, &error).await
                     }
                     InternalResponse::Err(error) if is_interrupted_sum(&error) => {
                         self.count_once(read, query);
-                        let error = self.interruption(query.text, sent_at).await?;
+                        let limit = TimeLimit::OfQuery(query.text);
+                        let error = self.interruption(limit, sent_at).await?;
                         self.reply_err(context, &error).await
                     }
                     _ => self.fold_then_original(fold, None, original, context).await,
@@ -281,7 +283,7 @@ impl Session {
                 definitions: &sent.definitions,
                 are_needed: true,
             }),
-            hold_errors: &[ER_DATA_OUT_OF_RANGE],
+            hold_errors: self.held_errors(),
             ..context.rewrite()
         };
         let ended = self.pass_rewritten(context.response_kind, rewrite).await?;

@@ -9,13 +9,16 @@ use crate::counter::fold::BEGIN_TO_WRITE;
 use crate::session::Session;
 use crate::session::act::fold_slots::{AsOwn, Bound};
 use crate::session::error::Error;
-use crate::session::interrupted::is_interrupted_sum;
+use crate::session::interrupted::{TimeLimit, is_interrupted_sum};
 use crate::session::link::internal::is_deadlock;
 use crate::session::reply::{Original, ReplyContext};
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::transaction::Keys;
 use crate::sql::plan::Read;
-use crate::wire::error_code::ER_DATA_OUT_OF_RANGE;
+use crate::wire::error_code::{
+    ER_BAD_FIELD_ERROR, ER_CHECKREAD, ER_DATA_OUT_OF_RANGE, ER_LOCK_DEADLOCK, ER_LOCK_WAIT_TIMEOUT,
+    ER_NO_SUCH_TABLE, ER_QUERY_INTERRUPTED, ER_STATEMENT_TIMEOUT,
+};
 use crate::wire::reply;
 use crate::wire::response::ResponseTracker;
 
@@ -27,8 +30,38 @@ pub(crate) struct Sent<'a> {
     pub at: Instant,
 }
 
+/// Errors of a subquery. MariaDB evaluates what stands beside it all the same, and has two errors to report then.
+const OF_A_SUBQUERY: [u16; 5] = [
+    ER_LOCK_WAIT_TIMEOUT,
+    ER_LOCK_DEADLOCK,
+    ER_CHECKREAD,
+    ER_QUERY_INTERRUPTED,
+    ER_STATEMENT_TIMEOUT,
+];
+
+/// Errors of a rewritten text that the client is not told as they are, on MySQL and on MariaDB. Those that follow the
+/// first are about names, and only statements that were prepared before get them here.
+const HELD: [&[u16]; 2] = [
+    &[ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE, ER_BAD_FIELD_ERROR],
+    &[
+        ER_DATA_OUT_OF_RANGE,
+        ER_NO_SUCH_TABLE,
+        ER_BAD_FIELD_ERROR,
+        ER_LOCK_WAIT_TIMEOUT,
+        ER_LOCK_DEADLOCK,
+        ER_CHECKREAD,
+        ER_QUERY_INTERRUPTED,
+        ER_STATEMENT_TIMEOUT,
+    ],
+];
+
 impl Session {
-    /// The error to tell the client of a read whose rewritten text has ended with `error`, over a value.
+    /// Errors of a rewritten read that are held back, for [`Session::error_of_read`].
+    pub(crate) fn held_errors(&self) -> &'static [u16] {
+        HELD[usize::from(self.hot.catalog.mariadb)]
+    }
+
+    /// The error to tell the client of a read whose rewritten text has ended with `error`.
     pub(crate) async fn error_of_read(
         &mut self,
         read: &Read,
@@ -36,10 +69,16 @@ impl Session {
         original: &Original,
         error: &[u8],
     ) -> Result<Vec<u8>, Error> {
-        match is_interrupted_sum(error) {
-            true => self.interruption(sent.text, sent.at).await,
-            false => self.originals_error(read, original, error).await,
+        if is_interrupted_sum(error) {
+            let limit = TimeLimit::OfQuery(sent.text);
+            return self.interruption(limit, sent.at).await;
         }
+        let code = reply::Err::decode(error).map_or(0, |error| error.code);
+        if OF_A_SUBQUERY.contains(&code) {
+            self.report_without_sums(error).await?;
+            return Ok(error.to_vec());
+        }
+        self.originals_error(read, original, error).await
     }
 
     /// Keeps what the client may ask about its error, where the server may have been asked something before a statement

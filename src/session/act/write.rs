@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::session::act::fold_slots::Bound;
 use crate::session::error::Error;
 use crate::session::error_kind::{is_of_the_text, is_unknown_column};
-use crate::session::interrupted::is_interrupted_sum;
+use crate::session::interrupted::{TimeLimit, is_interrupted_sum};
 use crate::session::link::internal::{Failure, InternalResponse, failure};
 use crate::session::refusal::Foreseen;
 use crate::session::reply::{Original, Replied, ReplyContext, changes_nothing};
@@ -55,8 +55,11 @@ impl Session {
                 self.reply_ok(context, ok).await?
             }
             InternalResponse::Err(error) if is_interrupted_sum(&error) => {
-                let text = self.query_text(original)?.unwrap_or_default();
-                let error = self.interruption(text, sent).await?;
+                let limit = match self.hot.catalog.mariadb {
+                    true => TimeLimit::OfSession,
+                    false => TimeLimit::None,
+                };
+                let error = self.interruption(limit, sent).await?;
                 self.reply_err(context, &error).await?
             }
             // A fold for a statement that fails is undone.
@@ -64,7 +67,10 @@ impl Session {
                 return Ok(None);
             }
             // The error is the original's own. If the statement ran twice, it would take AUTO_INCREMENT values twice.
-            InternalResponse::Err(error) => self.reply_err(context, &error).await?,
+            InternalResponse::Err(error) => {
+                self.report_without_sums(&error).await?;
+                self.reply_err(context, &error).await?
+            }
             InternalResponse::Row(_) => return Err(Malformed.into()),
         };
         self.count(Reason::Summed);

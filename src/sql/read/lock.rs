@@ -6,11 +6,12 @@ use sqlparser::ast::{Query, SetExpr, Visit, Visitor};
 
 use crate::catalog::HotTable;
 use crate::sql::context::{Context, Edit, base_path, quoted, slots_path};
+use crate::sql::interrupted::interrupted;
 use crate::sql::key;
 use crate::sql::plan::Scope;
 use crate::sql::predicate::Target;
 use crate::sql::read::block::{Block, Lock, Place, Wait};
-use crate::sql::read::rewrite::{Rewriter, interrupted};
+use crate::sql::read::rewrite::Rewriter;
 use crate::sql::template::{OpenSlots, Piece, Template};
 
 /// A hot table that a block locks.

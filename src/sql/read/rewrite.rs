@@ -6,18 +6,12 @@ use crate::catalog::letter_case::is_same;
 use crate::catalog::{Domain, HotTable};
 use crate::sql::context::read_alias;
 use crate::sql::context::{Context, Edit, quoted, slots_path};
+use crate::sql::interrupted::Around;
 use crate::sql::read::block::{Block, Found, Grouping, ItemShape, Reference};
 use crate::sql::read::clause::Clause;
 use crate::sql::read::lock::{self, Locked};
 use crate::sql::read::resolve::{Doubt, Names, Outputs};
 use crate::sql::template::{Piece, Template};
-
-/// What an error has in its text that says that a subquery of the proxy's was interrupted.
-///
-/// Servers answer a scalar subquery that a KILL or a time limit ends with NULL, and no error where its row is the last
-/// one: `SELECT (SELECT COUNT(*) FROM t)`, on MySQL 9.7 and on MariaDB 10.11. So an expression beside it fails then
-/// (1690), with this number in it: the error and the SQLSTATE that a KILL has, 1317 and 70100.
-pub const INTERRUPTED_SUM: u32 = 131_770_100;
 
 /// The edits of a statement, in order.
 #[derive(Debug)]
@@ -334,9 +328,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// `CAST(c + COALESCE((SELECT SUM(..) ..), EXP(..)) AS ..)` for a counter whose base is written `base`, and
-    /// `CAST(GREATEST(t, COALESCE((SELECT MAX(..) ..), EXP(..))) AS ..)` for a touch column. The subqueries are not
-    /// NULL unless they are interrupted, or base is.
+    /// The value of a row whose base is written `base`: `CAST(c + SUM(..) AS ..)` for a counter, and
+    /// `GREATEST(t, MAX(..))` for a touch column. See [`Around`].
     pub(super) fn sum(&mut self, found: Found, base: &[u8]) -> Template {
         let block = &self.names.blocks[found.block];
         let source = &block.sources[found.source];
@@ -344,23 +337,17 @@ impl<'a> Rewriter<'a> {
             return Template::text(base);
         };
         let counter = table.counter(found.column);
+        let column = &table.columns[found.column];
         let index = self.index_of(table);
         let slots = self.next_alias(table);
-        let name = quoted(&table.columns[found.column].name);
-        let lock = lock::clause_for(self.names.context, block, found.source);
-        let mut text = Template::default();
-        match counter {
-            Some(_) => text.push_text("CAST(").push_text(base).push_text(format!(
-                " + COALESCE((SELECT COALESCE(SUM({slots}.{name}), 0)"
-            )),
-            None => text
-                .push_text("CAST(GREATEST(")
-                .push_text(base)
-                .push_text(format!(", COALESCE((SELECT COALESCE(MAX({slots}.{name}), "))
-                .push_text(&source.qualifier)
-                .push_text(format!(".{name})")),
+        let in_slots = format!("{slots}.{}", quoted(&column.name));
+        let around = match counter {
+            Some(_) => Around::counter(base, &in_slots),
+            None => Around::touch(base, &in_slots, column.fraction()),
         };
-        text.push_text(format!(
+        let lock = lock::clause_for(self.names.context, block, found.source);
+        let mut text = Template::text(if counter.is_some() { "CAST(" } else { "" });
+        text.push_text(around.head).push_text(format!(
             " FROM {} AS {slots}{} WHERE ",
             slots_path(table),
             // A scan of a small slot table would lock the slots of other keys as well.
@@ -378,19 +365,9 @@ impl<'a> Rewriter<'a> {
             text.push_text(format!(".{key}"));
         }
         text.push(Piece::Folded(index));
-        text.push_text(lock);
-        text.push_text("), CAST(")
-            .push_text(interrupted(base))
-            .push_text(" AS ");
-        match counter {
-            Some(counter) => {
-                text.push_text(format!("SIGNED)) AS {})", cast_type(counter.domain)));
-            }
-            None => {
-                let fraction = table.columns[found.column].fraction();
-                let datetime = format!("DATETIME({fraction})");
-                text.push_text(format!("{datetime}))) AS {datetime})"));
-            }
+        text.push_text(lock).push_text(around.tail);
+        if let Some(counter) = counter {
+            text.push_text(format!(" AS {})", cast_type(counter.domain)));
         }
         text
     }
@@ -414,13 +391,6 @@ impl<'a> Rewriter<'a> {
                 tables.len() - 1
             })
     }
-}
-
-/// An expression that fails, for the value of a subquery that is interrupted. `column` is any column of the same row,
-/// so that it is not computed beforehand; where that is NULL, so is this.
-pub(super) fn interrupted(column: &[u8]) -> Vec<u8> {
-    let begin = format!("EXP({INTERRUPTED_SUM} + LENGTH(");
-    [begin.as_bytes(), column, b"))"].concat()
 }
 
 /// The type of a counter's values, as CAST knows it.

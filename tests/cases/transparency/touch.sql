@@ -185,3 +185,19 @@ SELECT COUNT(*) FROM topics WHERE changed_at > '2024-01-01';
 SELECT DATE(changed_at) FROM topics ORDER BY changed_at, id;
 SELECT (SELECT MAX(changed_at) FROM topics) AS latest, id FROM topics ORDER BY id;
 SELECT DISTINCT changed_at FROM topics ORDER BY changed_at;
+
+# A zero date is a value, though a function of dates may take it for NULL on MySQL.
+== times that are zero
+[direct] SET sql_mode = '';
+[direct] UPDATE articles SET updated_at = '0000-00-00 00:00:00' WHERE id = 2;
+[direct] UPDATE topics SET changed_at = '0000-00-00 00:00:00' WHERE id = 2;
+[direct] SET sql_mode = DEFAULT;
+SELECT id, updated_at FROM articles ORDER BY id;
+SELECT * FROM topics ORDER BY id;
+[direct] SET timestamp = 1709294400;
+UPDATE topics SET replies = replies + 1 WHERE id = 2;
+SELECT * FROM topics ORDER BY id;
+UPDATE topics SET replies = replies + 1, changed_at = NOW(3) WHERE id = 2;
+SELECT * FROM topics ORDER BY id;
+UPDATE articles SET opens = opens + 1 WHERE id = 2;
+SELECT id, updated_at FROM articles ORDER BY id;

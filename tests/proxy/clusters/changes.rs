@@ -36,7 +36,7 @@ async fn rules_change_under_load(replication: Replication) {
             set(proxy, mode).await;
             acknowledged = grown(&load, acknowledged).await;
         }
-        arrive(&cluster, stage).await;
+        cluster.arrives(stage).await;
         acknowledged = grown(&load, acknowledged).await;
     }
 
@@ -46,7 +46,7 @@ async fn rules_change_under_load(replication: Replication) {
     let drain = move || countersink(&["drain", "--timeout", "90s"], &file);
     let (code, output, errors) = tokio::task::spawn_blocking(drain).await.expect("no panic");
     assert_eq!(code, 0, "{output}{errors}");
-    arrive(&cluster, "drained").await;
+    cluster.arrives("drained").await;
     acknowledged = grown(&load, acknowledged).await;
 
     // And the rules come back.
@@ -93,8 +93,9 @@ fn a_drain_that_is_not_heard_begins_again_on_galera() {
 
 /// By what a drain is known that is under way, and not known by this.
 async fn drain_under_way(session: &mut Driver, but: &str) -> String {
-    let read =
-        format!("SELECT proxy FROM countersink.proxies WHERE number >= 1000 AND proxy <> '{but}'");
+    let read = format!(
+        "SELECT proxy FROM countersink.proxies WHERE says LIKE 'countersink.drain.%' AND proxy <> '{but}'"
+    );
     let mut found = None;
     until("a drain is under way", async || {
         found = rows(session, &read).await.into_iter().flatten().next();
@@ -122,19 +123,11 @@ async fn grown(load: &Load, before: u64) -> u64 {
 
 /// Slots are in use in every proxy.
 async fn enforced(cluster: &Cluster) {
-    arrive(cluster, "enforced").await;
+    cluster.arrives("enforced").await;
     for member in 0..MEMBERS {
         let mut session = cluster.session(member).await;
         let slots = "SELECT COUNT(*) FROM information_schema.tables \
                      WHERE table_schema = 'cs_clusters' AND table_name LIKE '%_slots'";
         assert_eq!(number(&mut session, slots).await, 2, "on member {member}");
     }
-}
-
-async fn arrive(cluster: &Cluster, stage: &str) {
-    until(stage, async || {
-        let is_there = |proxy: &Proxy| proxy.rules.show().iter().all(|rule| rule.stage == stage);
-        cluster.proxies.iter().all(is_there)
-    })
-    .await;
 }

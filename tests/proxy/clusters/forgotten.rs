@@ -118,9 +118,7 @@ fn a_loss_while_the_client_closes_a_statement_is_told_on_galera() {
 fn a_loss_is_told_once_on_galera() {
     block_on(async {
         let cluster = Cluster::start(Replication::Galera).await;
-        for proxy in &cluster.proxies {
-            proxy.arrives("enforced").await;
-        }
+        cluster.arrives("enforced").await;
         let mut client = connect(&cluster.proxies[0].address, Some(SCHEMA)).await;
         let id = prepare(&mut client, "SELECT 1").await;
         let mut client = begun_in(&cluster, client).await;
@@ -143,9 +141,7 @@ fn a_loss_is_told_once_on_galera() {
 fn closing_a_statement_changes_nothing_on_galera() {
     block_on(async {
         let cluster = Cluster::start(Replication::Galera).await;
-        for proxy in &cluster.proxies {
-            proxy.arrives("enforced").await;
-        }
+        cluster.arrives("enforced").await;
         let mut client = connect(&cluster.proxies[0].address, Some(SCHEMA)).await;
         let one = "INSERT INTO likes (post) VALUES (9)";
         for (error, statement) in [
@@ -230,9 +226,7 @@ async fn relayed(replication: Replication, on: On) -> (Cluster, Relay) {
         Proxy::start(&relay.address, RULES),
         Proxy::start(&upstreams[1], RULES),
     ];
-    for proxy in &cluster.proxies {
-        proxy.arrives("enforced").await;
-    }
+    cluster.arrives("enforced").await;
     (cluster, relay)
 }
 
@@ -259,9 +253,7 @@ async fn a_loss_before_a_savepoint_is_told(replication: Replication) {
 /// The other change arrives before a statement that has the proxy lock all rows of a table.
 async fn a_loss_before_a_whole_table_is_locked_is_told(replication: Replication) {
     let cluster = Cluster::start(replication).await;
-    for proxy in &cluster.proxies {
-        proxy.arrives("enforced").await;
-    }
+    cluster.arrives("enforced").await;
     // There is no loss at first.
     let whole = "UPDATE posts SET stars = stars * 1 + 4";
     let mut client = connect(&cluster.proxies[0].address, Some(SCHEMA)).await;

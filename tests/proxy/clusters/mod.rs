@@ -53,6 +53,13 @@ impl Cluster {
         cluster
     }
 
+    /// The rules of all proxies come to this stage.
+    async fn arrives(&self, stage: &str) {
+        for proxy in &self.proxies {
+            proxy.arrives(stage).await;
+        }
+    }
+
     /// The members alone.
     async fn members(replication: Replication, schema: &str, tables: &str) -> Self {
         let installation = installation(replication.flavour());
