@@ -57,9 +57,13 @@ impl From<agreement::Error> for Error {
 
 impl From<provision::Problem> for Error {
     fn from(problem: provision::Problem) -> Self {
-        match problem.is_passing() {
-            true => Self::Unheard(problem.to_string()),
-            false => Self::Failed(problem.to_string()),
+        use provision::Problem;
+        match problem {
+            Problem::Agreement(error) => error.into(),
+            Problem::NoConnection { source } if !source.is_configuration() => {
+                Self::Unheard(source.to_string())
+            }
+            other => Self::Failed(other.to_string()),
         }
     }
 }
