@@ -28,6 +28,7 @@ use super::registry::{self, Entry, Hold, Registry};
 use super::withdrawal::lock_name;
 use crate::catalog::HotTable;
 use crate::config::TableName;
+use crate::wire::error_code::lacks_privilege;
 
 /// What a proxy says about a hot table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +113,11 @@ impl Error {
                 Registry::Full | Registry::NoPerformanceSchema | Registry::MayNotSeeLocks { .. }
             )
         );
-        !is_lasting && !self.is_configuration()
+        let is_denied = matches!(
+            self,
+            Self::Server(DriverFailure::Server(error)) if lacks_privilege(error.code)
+        );
+        !is_lasting && !is_denied && !self.is_configuration()
     }
 
     /// Whether an account is to be corrected, rather than the server waited for.

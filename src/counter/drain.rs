@@ -172,7 +172,7 @@ impl<'a> Drain<'a> {
     ) -> Result<String, Error> {
         self.wait_for_silence(said, Claim::Slots, deadline).await?;
         let Some(table) = table else {
-            self.wait_for_proxies().await?;
+            self.wait_for_proxies(said).await?;
             return Ok("no slots; forwarded from now on".to_owned());
         };
         let held = self.empty(said, table, deadline).await?;
@@ -203,13 +203,13 @@ impl<'a> Drain<'a> {
     }
 
     /// With `slots: 0` the only thing to wait for is that the proxies have seen the lock.
-    async fn wait_for_proxies(&mut self) -> Result<(), Error> {
+    async fn wait_for_proxies(&mut self, said: &mut Said) -> Result<(), Error> {
         let proxies = self.control.agreement().here(self.control, None).await?;
         if !proxies.is_empty() {
             self.tell("the proxies to hear of it");
             tokio::time::sleep(HEARING).await;
         }
-        Ok(())
+        Ok(said.check().await?)
     }
 
     /// Waits until no proxy says this any more.

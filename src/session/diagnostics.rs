@@ -50,7 +50,9 @@ impl Session {
             packets.push((packet_kind, payload));
         }
         self.state.tracked.see_internal(&tracker);
-        Ok((length <= MOST_MESSAGES).then_some(packets))
+        // A KILL may have met the question.
+        let is_known = length <= MOST_MESSAGES && tracker.error().is_none();
+        Ok(is_known.then_some(packets))
     }
 
     /// Asks the upstream for the numbers that describe the client's last statement, before internal statements run.

@@ -174,6 +174,14 @@ impl Session {
         Ok(answer)
     }
 
+    /// Has the server say whether a transaction is open, where an error has left that in doubt.
+    pub(crate) async fn settle_doubt(&mut self) -> Result<(), Error> {
+        if self.state.last.leaves_doubt {
+            self.insist("DO 0").await?;
+        }
+        Ok(())
+    }
+
     /// Rolls back a transaction of the proxy's own. If that is refused, the session ends, and the transaction with the
     /// connection.
     pub(crate) async fn roll_back_own(&mut self) -> Result<(), Error> {

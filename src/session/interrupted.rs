@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use crate::session::Session;
 use crate::session::error::Error;
-use crate::session::link::internal::{InternalResponse, is_deadlock};
+use crate::session::link::internal::{InternalResponse, is_deadlock, is_interrupted};
 use crate::session::reply::error_payload;
 use crate::session::state::diagnostics::Diagnostics;
 use crate::sql::interrupted::INTERRUPTED_SUM;
@@ -112,11 +112,11 @@ impl Session {
             TimeLimit::OfQuery(_) | TimeLimit::OfSession => None,
             TimeLimit::None => Some(Duration::ZERO),
         };
-        let limit = match hinted {
-            Some(limit) => limit,
-            None => self.time_limit().await?,
+        let is_over_time = match hinted {
+            Some(limit) => !limit.is_zero() && ran_for >= limit,
+            None => self.is_over_time(ran_for).await?,
         };
-        let error = error_payload(match !limit.is_zero() && ran_for >= limit {
+        let error = error_payload(match is_over_time {
             false => INTERRUPTED,
             true if is_mariadb => OVER_TIME_ON_MARIADB,
             true => OVER_TIME,
@@ -139,32 +139,38 @@ impl Session {
         }
         let mark = INTERRUPTED_SUM.to_string();
         let is_of_a_sum = |row: &[u8]| row.windows(mark.len()).any(|part| part == mark.as_bytes());
+        // What is lost is told by this error.
+        let lost = self.state.lost.take();
         let messages = self.take_messages().await?.map(|mut messages| {
             messages.retain(|(kind, row)| *kind != PacketKind::Row || !is_of_a_sum(row));
             messages
         });
         self.state.diagnostics = Some(Diagnostics::of(error, messages));
-        match is_deadlock(error) {
-            // Galera takes one that is raised for the end of another transaction.
-            true => Ok(()),
-            false => self.raise_again(error).await,
+        // Galera takes one that is raised for the end of another transaction.
+        if !is_deadlock(error) {
+            self.raise_again(error).await?;
         }
+        self.state.lost = lost.or(self.state.lost.take());
+        Ok(())
     }
 
-    /// For how long a statement of this session may run; zero is without a limit.
-    async fn time_limit(&mut self) -> Result<Duration, Error> {
-        let question = match self.hot.catalog.mariadb {
-            true => "SELECT @@SESSION.max_statement_time",
-            false => "SELECT @@SESSION.max_execution_time / 1000",
+    /// Whether no statement of this session may run for so long.
+    async fn is_over_time(&mut self, ran_for: Duration) -> Result<bool, Error> {
+        let (question, unit) = match self.hot.catalog.mariadb {
+            true => ("SELECT @@SESSION.max_statement_time", 1.0),
+            false => ("SELECT @@SESSION.max_execution_time", 1000.0),
         };
-        let InternalResponse::Row(row) = self.run_internal(question).await? else {
-            return Ok(Duration::ZERO);
+        let row = match self.insist(question).await? {
+            InternalResponse::Row(row) => row,
+            // Even the question takes longer than it may.
+            InternalResponse::Err(error) => return Ok(is_interrupted(&error)),
+            InternalResponse::Ok(_) => return Ok(false),
         };
-        let seconds = row.first().and_then(|value| {
-            let seconds: f64 = std::str::from_utf8(value.as_ref()?).ok()?.parse().ok()?;
-            Duration::try_from_secs_f64(seconds).ok()
+        let limit = row.first().and_then(|value| {
+            let limit: f64 = std::str::from_utf8(value.as_ref()?).ok()?.parse().ok()?;
+            Some(limit / unit)
         });
-        Ok(seconds.unwrap_or_default())
+        Ok(limit.is_some_and(|limit| limit > 0.0 && ran_for.as_secs_f64() >= limit))
     }
 }
 

@@ -37,7 +37,7 @@ impl Session {
             true => "SELECT @@SESSION.tx_read_only",
             false => "SELECT @@SESSION.transaction_read_only",
         };
-        if let InternalResponse::Row(row) = self.run_internal(of_session).await?
+        if let InternalResponse::Row(row) = self.insist(of_session).await?
             && matches!(row.first(), Some(Some(value)) if value == b"0")
         {
             self.state.one_shot.texts = doubted;
@@ -48,7 +48,7 @@ impl Session {
     /// Sets it for a transaction of the proxy's own that begins once more.
     pub(crate) async fn set_one_shot(&mut self) -> Result<(), Error> {
         for text in self.state.one_shot.texts.clone() {
-            self.run_internal(text).await?;
+            self.insist(text).await?;
         }
         Ok(())
     }

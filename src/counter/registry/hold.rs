@@ -36,7 +36,10 @@ impl Hold {
             !others.any(|other| other.silent < GRACE && !other.says.is_disjoint(&says))
         });
         if !matches!(is_alone, Ok(true)) {
-            member.leave_by_another(control).await?;
+            match is_alone {
+                Ok(_) => member.leave().await?,
+                Err(_) => member.leave_by_another(control).await?,
+            }
             return is_alone.map(|_| None);
         }
         let (stop, stopped) = oneshot::channel();

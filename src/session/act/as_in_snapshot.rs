@@ -125,7 +125,9 @@ impl Session {
                 .run_if_no_query(None, Default::default(), original, context)
                 .await;
         }
-        if !may_write || !self.set_savepoint(&tables[0]).await? {
+        // Outside a transaction the writes would stay.
+        let is_open = self.state.last.is_in_transaction();
+        if !may_write || !is_open || !self.set_savepoint(&tables[0]).await? {
             let error = Refusal::Outgrown.into_payload();
             return self.discard_and_fail(original, context, &error).await;
         }
@@ -161,19 +163,23 @@ impl Session {
     }
 
     /// Whether the transaction's snapshot shows slots of these rows that hold something, once the transaction's own
-    /// increments are folded. True as well where that cannot be determined.
-    pub(crate) async fn snapshot_shows_slots(&mut self, bounds: &[Bound]) -> Result<bool, Error> {
+    /// increments are folded. True as well where that cannot be determined. The inner error is the ERR payload of a
+    /// KILL, say, that has met the question.
+    pub(crate) async fn snapshot_shows_slots(
+        &mut self,
+        bounds: &[Bound],
+    ) -> Result<Result<bool, Vec<u8>>, Error> {
         if self.fold_own(&tables_of(bounds)).await?.is_err() {
-            return Ok(true);
+            return Ok(Ok(true));
         }
         for bound in bounds {
             match self.rows_in_snapshot(bound).await? {
-                // What the account may not read, its query does not read either.
-                Ok(None) | Err(Refusal::Its(_)) => {}
-                Ok(Some(_)) | Err(Refusal::Outgrown) => return Ok(true),
+                Ok(None) => {}
+                Ok(Some(_)) | Err(Refusal::Outgrown) => return Ok(Ok(true)),
+                Err(Refusal::Its(error)) => return Ok(Err(error)),
             }
         }
-        Ok(false)
+        Ok(Ok(false))
     }
 
     /// Finds the rows whose slots hold something in the snapshot.
@@ -203,7 +209,10 @@ impl Session {
                     false => Err(Refusal::Outgrown),
                 });
             }
-            Err(error) => return Ok(Err(Refusal::of(error))),
+            Err(error) => {
+                self.report_without_sums(&error).await?;
+                return Ok(Err(Refusal::of(error)));
+            }
         };
         if rows.is_empty() {
             return Ok(Ok(None));

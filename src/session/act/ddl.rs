@@ -76,9 +76,7 @@ impl Session {
             return self.reply_err(context, &error).await;
         }
         // After an error only the upstream knows whether a transaction is open.
-        if self.state.last.leaves_doubt {
-            self.run_internal("DO 0").await?;
-        }
+        self.settle_doubt().await?;
         let mut mark = None;
         let mut locks = Locks::new();
         let may_withdraw = match self.may_withdraw_for(ddl, original).await? {
@@ -361,10 +359,16 @@ impl Session {
             true => TableLocks::Plain,
             false => TableLocks::Read,
         };
-        for text in fold::under_locks(lock) {
-            self.run_internal(text).await?;
-            self.state.diagnostics = Some(Diagnostics::of_none());
+        let folds: Vec<_> = fold::under_locks(lock).collect();
+        if let Err(error) = self.run_all(&folds).await? {
+            // Under the locks, base would pass for the whole value.
+            if let InternalResponse::Err(_) = self.insist("UNLOCK TABLES").await? {
+                return Err(Error::Open);
+            }
+            self.state.locks.tables = TableLocks::None;
+            return self.reply_err(context, &error).await;
         }
+        self.state.diagnostics = Some(Diagnostics::of_none());
         self.reply_ok(context, answer).await
     }
 }

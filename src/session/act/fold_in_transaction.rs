@@ -38,7 +38,14 @@ impl Session {
         let confined = fold.confined.as_ref().zip(parameters);
         let may_be_query =
             fold.consistent_read == ConsistentRead::Possibly && self.queries_see_a_snapshot();
-        let shows_slots = may_be_query && self.snapshot_shows_slots(folds).await?;
+        let shows_slots = match may_be_query {
+            true => self.snapshot_shows_slots(folds).await?,
+            false => Ok(false),
+        };
+        let shows_slots = match shows_slots {
+            Ok(shows_slots) => shows_slots,
+            Err(error) => return self.discard_and_fail(original, context, &error).await,
+        };
         let rows = self.state.transaction.rows();
         let are_settled = folds
             .iter()
@@ -183,7 +190,12 @@ impl Session {
         self.learn_language(&last);
         let failed = ended.tracker.error().is_some();
         self.keep_answer(&last, context.response_kind).await?;
-        let has_written = !self.count_writes().await?.are(before);
+        let after = self.count_writes().await?;
+        let has_written = match before.are_known() && after.are_known() {
+            true => !after.are(before),
+            // A statement that sends rows is a query as a rule.
+            false => !ended.tracker.sends_rows(),
+        };
         let is_query = !has_written && !failed && self.state.in_transaction();
         if is_query {
             let error = error_payload(DEFINITION_CHANGED);

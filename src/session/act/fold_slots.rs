@@ -497,7 +497,7 @@ impl Session {
         if let Some(after) = after {
             // A transaction that is gone does not matter to it.
             let lost = self.state.lost.take();
-            let restored = self.run_internal(after).await?;
+            let restored = self.insist(after).await?;
             self.state.lost = lost.or(self.state.lost.take());
             if let InternalResponse::Err(error) = restored {
                 return Ok(ran.and(Err(error)));

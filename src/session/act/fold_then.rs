@@ -29,9 +29,7 @@ impl Session {
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
-        if self.state.last.leaves_doubt {
-            self.run_internal("DO 0").await?;
-        }
+        self.settle_doubt().await?;
         // Boxed, like all that is rare or takes round trips of its own: every statement makes the future that this is
         // in.
         if let Some(done) =
@@ -258,7 +256,7 @@ impl Session {
 
     /// Whether the next transaction is READ ONLY. What SET TRANSACTION has set for it alone is set again afterwards.
     async fn is_read_only(&mut self) -> Result<bool, Error> {
-        let begun = self.run_internal(BEGIN).await?;
+        let begun = self.insist(BEGIN).await?;
         let is_read_only = may_only_read(&begun);
         if is_read_only {
             self.recall_one_shot().await?;

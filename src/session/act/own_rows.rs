@@ -35,6 +35,11 @@ pub(crate) type Mark = Kept;
 pub(crate) struct Writes(Option<u64>);
 
 impl Writes {
+    /// Whether the count is known.
+    pub(crate) fn are_known(self) -> bool {
+        self.0.is_some()
+    }
+
     /// Whether both counts are known and equal.
     pub(crate) fn are(self, others: Self) -> bool {
         self.0.is_some() && self.0 == others.0
@@ -193,7 +198,7 @@ impl Session {
         for (moved, suspects) in moved.iter().zip(suspects) {
             if is_same {
                 let Keys { table, predicate } = &moved.keys;
-                let now = self.digests(table, predicate.as_deref(), suspects.look);
+                let now = self.digests_in_any_case(table, predicate.as_deref(), suspects.look);
                 is_same = matches!(now.await?, Ok(Some(now)) if now == suspects.before);
             }
         }
@@ -222,9 +227,9 @@ impl Session {
         for _ in 0..MOST_TRIES {
             self.write_query(QUESTION.as_bytes()).await?;
             let rows = match self.read_internal_rows(ROWS).await? {
-                Ok(rows) => rows,
+                Ok(rows) if rows.len() == ROWS => rows,
                 Err(error) if is_interrupted(&error) => continue,
-                Err(_) => break,
+                _ => break,
             };
             let counts = rows.iter().map(|row| {
                 let count = row.get(1)?.as_deref()?;
@@ -278,6 +283,24 @@ impl Session {
         Ok(Ok(digested.collect()))
     }
 
+    /// Does the same for rows that the transaction has locked, or reads without locks, where nobody can be told of a
+    /// KILL: it looks again then.
+    pub(crate) async fn digests_in_any_case(
+        &mut self,
+        table: &Arc<HotTable>,
+        predicate: Option<&[u8]>,
+        look: Look,
+    ) -> Result<Result<Option<Vec<Digested>>, Vec<u8>>, Error> {
+        let mut found = self.digests(table, predicate, look).await?;
+        for _ in 1..MOST_TRIES {
+            if !matches!(&found, Err(error) if is_interrupted(error)) {
+                break;
+            }
+            found = self.digests(table, predicate, look).await?;
+        }
+        Ok(found)
+    }
+
     /// Finds out which of the suspect rows the statements of this transaction have really changed. The inner error is
     /// an ERR payload.
     pub(crate) async fn find_written(
@@ -292,7 +315,8 @@ impl Session {
             let all = &mut self.state.transaction.rows_mut().suspects;
             all.extract_if(.., |suspects| is_of(suspects)).collect()
         };
-        for suspects in of_tables {
+        let mut of_tables = of_tables.into_iter();
+        while let Some(suspects) = of_tables.next() {
             let Some(form) = KeyForm::of(&suspects.table) else {
                 continue;
             };
@@ -311,7 +335,13 @@ impl Session {
                 // The table has been altered since the catalog was read, so it cannot be determined which rows have
                 // changed.
                 Err(error) if is_unknown_column(&error) => None,
-                Err(error) => return Ok(Err(error)),
+                Err(error) => {
+                    // They are looked at again before the next read.
+                    let all = &mut self.state.transaction.rows_mut().suspects;
+                    all.push(suspects);
+                    all.extend(of_tables);
+                    return Ok(Err(error));
+                }
                 Ok(after) => after,
             };
             let changed = match after {

@@ -86,7 +86,8 @@ impl Session {
                 .execute_as_altered(read, statement, original, context)
                 .await;
         }
-        if let Some(error) = ended.held.as_ref().filter(|error| is_without_slots(error)) {
+        let held = ended.held.as_ref().filter(|_| is_first);
+        if let Some(error) = held.filter(|error| is_without_slots(error)) {
             if statement.long_data {
                 return self.reply_err(context, &prepare_again()).await;
             }

@@ -379,8 +379,8 @@ impl Session {
     /// Whether internal statements take locks before a read: in its transaction, or outside one to get the error that
     /// a read which does not wait would end with.
     async fn locks_before(&mut self, read: &Read) -> Result<bool, Error> {
-        if self.state.last.leaves_doubt && self.state.in_transaction() {
-            self.run_internal("DO 0").await?;
+        if self.state.in_transaction() {
+            self.settle_doubt().await?;
         }
         let rows = self.state.transaction.rows();
         Ok(match self.state.in_transaction() {
@@ -400,8 +400,8 @@ impl Session {
     ) -> Result<Prepared, Error> {
         let is_in_doubt =
             self.state.in_transaction() || self.state.transaction.rows().concern(&read.tables);
-        if self.state.last.leaves_doubt && is_in_doubt {
-            self.run_internal("DO 0").await?;
+        if is_in_doubt {
+            self.settle_doubt().await?;
         }
         if read.locks_rows() {
             self.learn_mixed();

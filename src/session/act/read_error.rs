@@ -76,9 +76,12 @@ impl Session {
         let code = reply::Err::decode(error).map_or(0, |error| error.code);
         if OF_A_SUBQUERY.contains(&code) {
             self.report_without_sums(error).await?;
-            return Ok(error.to_vec());
+            return Ok(self.of_hot_table(error.to_vec()));
         }
-        self.originals_error(read, original, error).await
+        match code {
+            ER_DATA_OUT_OF_RANGE => self.originals_error(read, original, error).await,
+            _ => Ok(error.to_vec()),
+        }
     }
 
     /// Keeps what the client may ask about its error, where the server may have been asked something before a statement
@@ -97,9 +100,7 @@ impl Session {
         original: &Original,
         error: &[u8],
     ) -> Result<Vec<u8>, Error> {
-        if self.state.last.leaves_doubt {
-            self.run_internal("DO 0").await?;
-        }
+        self.settle_doubt().await?;
         let tables = read.tables.iter();
         let folds: Vec<Bound> = tables
             .map(|table| Keys::whole(Arc::clone(table)).into())

@@ -70,7 +70,7 @@ impl Session {
             return Ok(None);
         };
         let after = self
-            .digests(table, predicate.as_deref(), Look::Locked)
+            .digests_in_any_case(table, predicate.as_deref(), Look::Locked)
             .await?;
         let Ok(Some(after)) = after else {
             return Ok(None);

@@ -43,9 +43,7 @@ impl Session {
     /// Runs EXPLAIN FORMAT=COUNTERSINK.
     async fn explain(&mut self, text: &[u8], context: ReplyContext) -> Result<Replied, Error> {
         self.count(Reason::Explained);
-        if self.state.last.leaves_doubt {
-            self.run_internal("DO 0").await?;
-        }
+        self.settle_doubt().await?;
         let variables = self.variables().await?.unwrap_or_default();
         let statement = sql::explained(text, &variables).unwrap_or_default();
         let statement = &*self.executed(statement).await?;

@@ -246,6 +246,17 @@ BEGIN; UPDATE posts SET views = views + 1 WHERE id = 0; ROLLBACK; SELECT views F
 \set_option 1
 SHOW WARNINGS;
 
+== what LOCK TABLES folds, where updates need a key [text]
+UPDATE posts SET views = views + 1 WHERE id = 1;
+UPDATE posts SET views = views + 2 WHERE id = 2;
+SET sql_safe_updates = 1, sql_big_selects = 0, max_join_size = 1;
+LOCK TABLES posts WRITE;
+SET sql_safe_updates = 0, sql_big_selects = 1, max_join_size = DEFAULT;
+SELECT id, views FROM posts ORDER BY id;
+UPDATE posts SET views = 0 WHERE id = 1;
+UNLOCK TABLES;
+SELECT id, views FROM posts ORDER BY id;
+
 == rows behind LOCK TABLES [text]
 UPDATE posts SET views = views + 1 WHERE id = 1;
 BEGIN;
