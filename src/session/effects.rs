@@ -11,6 +11,7 @@ use crate::session::state::running::Access;
 use crate::session::state::transaction::Transaction;
 use crate::sql::plan::{Plan, SessionVariables};
 use crate::sql::{self, Kind, TableLocks, TransactionControl, is_table_query, mentions};
+use crate::wire::error_code::ER_PARSE_ERROR;
 use crate::wire::session_state::TransactionState;
 
 impl Session {
@@ -178,6 +179,10 @@ impl Session {
             // known limit).
             Kind::LockTables if !failed && *locks == TableLocks::None => {
                 *locks = TableLocks::Plain;
+            }
+            // It has released the locks of before, unless the server has not understood it.
+            Kind::LockTables if failed && self.state.last.error != Some(ER_PARSE_ERROR) => {
+                *locks = TableLocks::None;
             }
             _ => {}
         }

@@ -6,13 +6,13 @@ use tokio::time::Instant;
 
 use crate::session::Session;
 use crate::session::error::Error;
-use crate::session::link::internal::{InternalResponse, is_deadlock, is_interrupted};
+use crate::session::link::internal::{InternalResponse, is_deadlock};
 use crate::session::reply::error_payload;
 use crate::session::state::diagnostics::Diagnostics;
 use crate::sql::interrupted::INTERRUPTED_SUM;
 use crate::wire::error_code::{
     ER_DATA_OUT_OF_RANGE, ER_QUERY_INTERRUPTED, ER_QUERY_TIMEOUT, ER_STATEMENT_TIMEOUT,
-    ER_UNKNOWN_ERROR,
+    ER_UNKNOWN_ERROR, is_over_time,
 };
 use crate::wire::reply;
 use crate::wire::response::PacketKind;
@@ -126,7 +126,7 @@ impl Session {
     }
 
     /// Has the server report this error, and no other one, for the statement that has just run.
-    async fn report_alone(&mut self, error: &[u8]) -> Result<(), Error> {
+    pub(crate) async fn report_alone(&mut self, error: &[u8]) -> Result<(), Error> {
         self.state.diagnostics = Some(Diagnostics::of_an_error());
         self.raise_again(error).await
     }
@@ -163,7 +163,9 @@ impl Session {
         let row = match self.insist(question).await? {
             InternalResponse::Row(row) => row,
             // Even the question takes longer than it may.
-            InternalResponse::Err(error) => return Ok(is_interrupted(&error)),
+            InternalResponse::Err(error) => {
+                return Ok(reply::Err::decode(&error).is_ok_and(|error| is_over_time(error.code)));
+            }
             InternalResponse::Ok(_) => return Ok(false),
         };
         let limit = row.first().and_then(|value| {

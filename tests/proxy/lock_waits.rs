@@ -21,11 +21,37 @@ on_both![
     what_begins_again_is_tracked_as_if_it_had_not,
     a_locking_read_locks_what_it_meets,
     deletes_that_cascade_wait_one_for_the_other,
+    lock_tables_that_fails_leaves_no_table_locked,
 ];
 
 const TABLES: &str =
     "CREATE TABLE posts (id INT PRIMARY KEY, views BIGINT NOT NULL DEFAULT 0, title VARCHAR(9));
     INSERT INTO posts (id, title) VALUES (1, 'a'), (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e')";
+
+/// LOCK TABLES releases the locks of before, also where it fails.
+async fn lock_tables_that_fails_leaves_no_table_locked(flavour: Flavour) {
+    let (schema, upstream) = ("cs_lock_tables_fails", &twin(flavour).proxied);
+    create_schema(upstream, schema, TABLES).await;
+    let rules = format!("counters:\n- {{table: {schema}.posts, columns: [views], rollup: 1h}}\n");
+    let proxy = Proxy::start(upstream, &rules);
+    let mut client = connect(&proxy.address, Some(schema)).await;
+    let mut other = connect(&proxy.address, Some(schema)).await;
+    let views = "SELECT views FROM posts WHERE id = 1";
+    for failing in ["posts WRITE, nowhere WRITE", "nowhere WRITE"] {
+        run(&mut client, "UPDATE posts SET views = 0 WHERE id = 1").await;
+        run(&mut client, "LOCK TABLES posts WRITE").await;
+        let failed = client.query(&format!("LOCK TABLES {failing}")).await;
+        assert!(matches!(failed, Ok(Reply::Err(_))), "{failed:?}");
+        for _ in 0..3 {
+            run(
+                &mut other,
+                "UPDATE posts SET views = views + 1 WHERE id = 1",
+            )
+            .await;
+        }
+        assert_eq!(number(&mut client, views).await, 3, "{failing}");
+    }
+}
 
 async fn a_fold_of_many_locked_slot_rows_waits_once(flavour: Flavour) {
     let schema = "cs_lock_waits";

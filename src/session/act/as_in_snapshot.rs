@@ -169,8 +169,10 @@ impl Session {
         &mut self,
         bounds: &[Bound],
     ) -> Result<Result<bool, Vec<u8>>, Error> {
-        if self.fold_own(&tables_of(bounds)).await?.is_err() {
-            return Ok(Ok(true));
+        match self.fold_own(&tables_of(bounds)).await? {
+            Ok(_) => {}
+            Err(error) if failure(&error) == Failure::TheClients => return Ok(Err(error)),
+            Err(_) => return Ok(Ok(true)),
         }
         for bound in bounds {
             match self.rows_in_snapshot(bound).await? {
@@ -210,7 +212,9 @@ impl Session {
                 });
             }
             Err(error) => {
-                self.report_without_sums(&error).await?;
+                if failure(&error) == Failure::TheClients {
+                    self.report_without_sums(&error).await?;
+                }
                 return Ok(Err(Refusal::of(error)));
             }
         };

@@ -9,7 +9,7 @@ use crate::session::Session;
 use crate::session::act::fold::COMMIT;
 use crate::session::act::fold_slots::{AsOwn, Bound};
 use crate::session::error::Error;
-use crate::session::error_kind::{is_syntax_error, is_without_slots};
+use crate::session::error_kind::{is_access_denied, is_syntax_error, is_without_slots};
 use crate::session::interrupted::INTERRUPTED;
 use crate::session::link::internal::{Failure, InternalResponse, Row, failure};
 use crate::session::reply::{
@@ -349,7 +349,11 @@ impl Session {
                 }
                 return Ok(done);
             }
-            InternalResponse::Err(error) => return self.reply_err(context, &error).await,
+            InternalResponse::Err(error) => {
+                // The locks of before are released first.
+                self.state.locks.tables = TableLocks::None;
+                return self.reply_err(context, &error).await;
+            }
             InternalResponse::Row(_) => return Err(Malformed.into()),
         };
         // LOCK TABLES has committed. A transaction that it may have opened since (with autocommit off) holds no slot
@@ -360,15 +364,24 @@ impl Session {
             false => TableLocks::Read,
         };
         let folds: Vec<_> = fold::under_locks(lock).collect();
-        if let Err(error) = self.run_all(&folds).await? {
-            // Under the locks, base would pass for the whole value.
-            if let InternalResponse::Err(_) = self.insist("UNLOCK TABLES").await? {
-                return Err(Error::Open);
+        match self.run_all(&folds).await? {
+            Ok(_) if folds.is_empty() => {}
+            Ok(_) => self.state.diagnostics = Some(Diagnostics::of_none()),
+            // Who may not write the counters sees them as under a lock for reading.
+            Err(error) if is_access_denied(&error) => {
+                self.state.locks.tables = TableLocks::Read;
+                self.state.diagnostics = Some(Diagnostics::of_none());
             }
-            self.state.locks.tables = TableLocks::None;
-            return self.reply_err(context, &error).await;
+            Err(error) => {
+                // Under the locks, base would pass for the whole value.
+                if let InternalResponse::Err(_) = self.insist("UNLOCK TABLES").await? {
+                    return Err(Error::Open);
+                }
+                self.state.locks.tables = TableLocks::None;
+                self.report_alone(&error).await?;
+                return self.reply_err(context, &error).await;
+            }
         }
-        self.state.diagnostics = Some(Diagnostics::of_none());
         self.reply_ok(context, answer).await
     }
 }

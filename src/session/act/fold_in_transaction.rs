@@ -102,7 +102,12 @@ impl Session {
                 // There are too many rows, or their keys cannot be named.
                 Ok(None) => {}
                 Err(error) if is_unknown_column(&error) => {}
-                Err(error) => return self.discard_and_fail(original, context, &error).await,
+                Err(error) => {
+                    if let Some(mark) = mark {
+                        self.undo_folds(mark, &error, ResponseKind::Results).await?;
+                    }
+                    return self.discard_and_fail(original, context, &error).await;
+                }
             }
         }
         let mark = mark.filter(|_| moved.iter().any(Moved::were_open));

@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::session::error::Error;
 use crate::session::link::internal::{Failure, failure};
 use crate::session::state::prepared::Statement;
-use crate::session::state::transaction::{Keys, Suspects};
+use crate::session::state::transaction::Suspects;
 use crate::session::text::statement_text;
 use crate::sql::{Kind, is_table_query, may_call_routines, mentions};
 use crate::wire::command;
@@ -103,24 +103,26 @@ impl Session {
         let open: BTreeSet<Key> = open.into_iter().flatten().map(|row| row.key).collect();
         let open: Vec<Key> = open.into_iter().collect();
         let predicate = fold::with_slots(table, &form, &open);
-        let before = self.digests_in_any_case(table, Some(&predicate), Look::Consistent);
-        let before = before.await?;
-        let rows = self.state.transaction.rows_mut();
-        match before {
-            Ok(Some(before)) => rows.remember_suspects(Suspects {
-                table: Arc::clone(table),
-                before,
-                look: Look::Consistent,
-                inserted: None,
-            }),
-            // Any row may be changed.
+        let before = self.digests(table, Some(&predicate), Look::Consistent);
+        match before.await? {
+            Ok(Some(before)) => {
+                let rows = self.state.transaction.rows_mut();
+                rows.remember_suspects(Suspects {
+                    table: Arc::clone(table),
+                    before,
+                    look: Look::Consistent,
+                    inserted: None,
+                });
+                Ok(())
+            }
+            // A KILL, say, which is meant for the client's statement: that is answered so, and does not run.
             Err(error) if failure(&error) == Failure::TheClients => {
-                rows.remember_written(Keys::whole(Arc::clone(table)));
+                self.state.lost = Some(error);
+                Err(Error::Lost)
             }
             // If the account may not read the table, its reads see nothing of it either.
-            Ok(None) | Err(_) => {}
+            Ok(None) | Err(_) => Ok(()),
         }
-        Ok(())
     }
 }
 

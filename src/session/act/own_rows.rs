@@ -15,12 +15,16 @@ use crate::session::act::fold_slots::Moved;
 use crate::session::error::Error;
 use crate::session::error_kind::is_unknown_column;
 use crate::session::exchange::MOST_TRIES;
-use crate::session::link::internal::{InternalResponse, Row, is_interrupted, is_savepoint_lost};
+use crate::session::link::internal::{
+    Failure, InternalResponse, Row, failure, is_interrupted, is_savepoint_lost,
+};
 use crate::session::reply::{HeldResponse, has_messages};
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::transaction::{Kept, Keys, Suspects};
 use crate::session::state::variables::Isolation;
 use crate::sql::Kind;
+use crate::wire::error_code::ER_QUERY_INTERRUPTED;
+use crate::wire::reply;
 use crate::wire::response::ResponseKind;
 
 const SAVEPOINT: &str = "SAVEPOINT countersink_fold";
@@ -227,9 +231,9 @@ impl Session {
         for _ in 0..MOST_TRIES {
             self.write_query(QUESTION.as_bytes()).await?;
             let rows = match self.read_internal_rows(ROWS).await? {
-                Ok(rows) if rows.len() == ROWS => rows,
+                Ok(rows) => rows,
                 Err(error) if is_interrupted(&error) => continue,
-                _ => break,
+                Err(_) => break,
             };
             let counts = rows.iter().map(|row| {
                 let count = row.get(1)?.as_deref()?;
@@ -283,8 +287,8 @@ impl Session {
         Ok(Ok(digested.collect()))
     }
 
-    /// Does the same for rows that the transaction has locked, or reads without locks, where nobody can be told of a
-    /// KILL: it looks again then.
+    /// Does the same for rows that the transaction has locked, behind a statement that has run: nobody can be told of a
+    /// KILL then, so it looks again.
     pub(crate) async fn digests_in_any_case(
         &mut self,
         table: &Arc<HotTable>,
@@ -293,7 +297,10 @@ impl Session {
     ) -> Result<Result<Option<Vec<Digested>>, Vec<u8>>, Error> {
         let mut found = self.digests(table, predicate, look).await?;
         for _ in 1..MOST_TRIES {
-            if !matches!(&found, Err(error) if is_interrupted(error)) {
+            let is_killed = |error: &[u8]| {
+                reply::Err::decode(error).is_ok_and(|error| error.code == ER_QUERY_INTERRUPTED)
+            };
+            if !matches!(&found, Err(error) if is_killed(error)) {
                 break;
             }
             found = self.digests(table, predicate, look).await?;
@@ -335,6 +342,7 @@ impl Session {
                 // The table has been altered since the catalog was read, so it cannot be determined which rows have
                 // changed.
                 Err(error) if is_unknown_column(&error) => None,
+                Err(error) if failure(&error) == Failure::Ours => return Ok(Err(error)),
                 Err(error) => {
                     // They are looked at again before the next read.
                     let all = &mut self.state.transaction.rows_mut().suspects;

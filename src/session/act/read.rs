@@ -27,6 +27,7 @@ use crate::sql::template::{Filling, KnownSlots};
 use crate::wire::error_code::{ER_BAD_FIELD_ERROR, ER_NO_SUCH_TABLE};
 use crate::wire::packet::{HEADER_LENGTH, Header};
 use crate::wire::reply;
+use crate::wire::response::ResponseKind;
 
 /// A read in the text protocol, ready to run.
 struct Query<'a> {
@@ -433,6 +434,9 @@ impl Session {
                         return Ok(Prepared::Folded(mark.filter(|_| moved.were_open())));
                     }
                     Err(error) if failure(&error) == Failure::TheClients => {
+                        if let Some(mark) = mark {
+                            self.undo_folds(mark, &error, ResponseKind::Results).await?;
+                        }
                         self.count_read(read, reason);
                         return Ok(Prepared::Refused(error));
                     }
