@@ -318,6 +318,10 @@ impl Session {
         }
         // OK and ERR packets are the same in both protocols (MariaDB can prepare LOCK TABLES).
         let mut locked = self.run_internal(fold::lock_tables(lock)).await?;
+        if matches!(&locked, InternalResponse::Err(error) if !is_syntax_error(error)) {
+            // The locks of before are released first.
+            self.state.locks.tables = TableLocks::None;
+        }
         for _ in 0..MOST_TRIES {
             if !matches!(&locked, InternalResponse::Err(error) if is_without_slots(error)) {
                 break;
@@ -349,11 +353,7 @@ impl Session {
                 }
                 return Ok(done);
             }
-            InternalResponse::Err(error) => {
-                // The locks of before are released first.
-                self.state.locks.tables = TableLocks::None;
-                return self.reply_err(context, &error).await;
-            }
+            InternalResponse::Err(error) => return self.reply_err(context, &error).await,
             InternalResponse::Row(_) => return Err(Malformed.into()),
         };
         // LOCK TABLES has committed. A transaction that it may have opened since (with autocommit off) holds no slot
