@@ -18,10 +18,11 @@ use crate::session::act::fold_slots::Bound;
 use crate::session::act::own_rows::UNDO;
 use crate::session::error::Error;
 use crate::session::error_kind::is_without_slots;
-use crate::session::interrupted::{TimeLimit, is_interrupted_sum};
+use crate::session::interrupted::{INTERRUPTED, TimeLimit, is_interrupted_sum};
 use crate::session::link::internal::{Failure, InternalResponse, failure, is_savepoint_lost};
 use crate::session::refusal::{DEFINITION_CHANGED, Foreseen};
 use crate::session::reply::{Original, Replied, ReplyContext, error_payload};
+use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::transaction::Keys;
 use crate::session::state::variables::Isolation;
 use crate::sql::plan::{ConsistentRead, Fold};
@@ -149,10 +150,19 @@ impl Session {
             true => Some(self.count_writes().await?),
             false => None,
         };
-        let held = self.run_original_and_hold(original, context, false).await?;
+        let mut held = self.run_original_and_hold(original, context, false).await?;
         self.keep_answer(&held.last, context.response_kind).await?;
         let has_written = match before.filter(|_| !held.failed) {
-            Some(before) => !self.count_writes().await?.are(before),
+            Some(before) => match self.count_writes().await?.differ(before) {
+                Some(has_written) => has_written,
+                None => {
+                    // Each of the questions was killed: so is the query then, with all that it may have written.
+                    held.last = error_payload(INTERRUPTED);
+                    held.failed = true;
+                    self.state.diagnostics = Some(Diagnostics::of_an_error());
+                    false
+                }
+            },
             None => false,
         };
         match has_written {

@@ -196,11 +196,8 @@ impl Session {
         let failed = ended.tracker.error().is_some();
         self.keep_answer(&last, context.response_kind).await?;
         let after = self.count_writes().await?;
-        let has_written = match before.are_known() && after.are_known() {
-            true => !after.are(before),
-            // A statement that sends rows is a query as a rule.
-            false => !ended.tracker.sends_rows(),
-        };
+        // Where that is not known, what it may have written is undone with the folds.
+        let has_written = after.differ(before) == Some(true);
         let is_query = !has_written && !failed && self.state.in_transaction();
         if is_query {
             let error = error_payload(DEFINITION_CHANGED);

@@ -39,14 +39,9 @@ pub(crate) type Mark = Kept;
 pub(crate) struct Writes(Option<u64>);
 
 impl Writes {
-    /// Whether the count is known.
-    pub(crate) fn are_known(self) -> bool {
-        self.0.is_some()
-    }
-
-    /// Whether both counts are known and equal.
-    pub(crate) fn are(self, others: Self) -> bool {
-        self.0.is_some() && self.0 == others.0
+    /// Whether statements have written between the two; `None` where that is not known.
+    pub(crate) fn differ(self, others: Self) -> Option<bool> {
+        Some(self.0? != others.0?)
     }
 }
 
