@@ -10,7 +10,7 @@ use crate::sql::plan::SessionVariables;
 /// Asks whether statements are logged as they are. MySQL warns about the variable (1287), and means to remove it, so
 /// it is asked for by itself, and the query after it clears the warning.
 pub(crate) const LOGS_STATEMENTS: &str =
-    "SELECT @@SESSION.binlog_format = 'STATEMENT' AND @@GLOBAL.log_bin";
+    "SELECT @@SESSION.binlog_format = 'STATEMENT' AND @@GLOBAL.log_bin LIMIT 1";
 
 /// Character sets in which an ASCII byte may be the tail of another character.
 const UNSAFE_CHARACTER_SETS: [&str; 5] = ["big5", "cp932", "gb18030", "gbk", "sjis"];
@@ -63,7 +63,8 @@ pub(crate) enum Snapshots {
 }
 
 impl Variables {
-    /// The query that [`Self::read`] reads the response to.
+    /// The query that [`Self::read`] reads the response to. Its LIMIT goes before `sql_select_limit`, which may be
+    /// zero.
     pub(crate) fn question(catalog: &Catalog) -> String {
         // MariaDB can switch CHECK constraints off in a session; MySQL cannot.
         let of_the_server = match catalog.mariadb {
@@ -79,7 +80,7 @@ impl Variables {
              @@SESSION.character_set_results, @@SESSION.sql_safe_updates, \
              @@SESSION.character_set_client LIKE 'utf8%' AND @@SESSION.character_set_connection LIKE 'utf8%', \
              {IDENTITY}, @@SESSION.sql_big_selects, @@SESSION.sql_auto_is_null, \
-             LEFT(@@SESSION.lc_messages, 3) = 'en_', {of_the_server}, {snapshot_isolation}"
+             LEFT(@@SESSION.lc_messages, 3) = 'en_', {of_the_server}, {snapshot_isolation} LIMIT 1"
         )
     }
 

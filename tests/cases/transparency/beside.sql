@@ -246,6 +246,16 @@ BEGIN; UPDATE posts SET views = views + 1 WHERE id = 0; ROLLBACK; SELECT views F
 \set_option 1
 SHOW WARNINGS;
 
+== no rows are to be selected [text]
+UPDATE posts SET views = views + 3 WHERE id = 1;
+SET sql_select_limit = 0;
+SELECT views FROM posts WHERE id = 1;
+SELECT views FROM posts WHERE id = 1 LIMIT 1;
+UPDATE posts SET views = 0 WHERE id = 1;
+UPDATE posts SET views = views + 1 WHERE id = 1;
+SET sql_select_limit = DEFAULT;
+SELECT id, views FROM posts ORDER BY id;
+
 == what LOCK TABLES folds, where updates need a key [text]
 UPDATE posts SET views = views + 1 WHERE id = 1;
 UPDATE posts SET views = views + 2 WHERE id = 2;
