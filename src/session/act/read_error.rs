@@ -39,8 +39,8 @@ const OF_A_SUBQUERY: [u16; 5] = [
     ER_STATEMENT_TIMEOUT,
 ];
 
-/// Errors of a rewritten text that the client is not told as they are, on MySQL and on MariaDB. Those that follow the
-/// first are about names, and only statements that were prepared before get them here.
+/// Errors of a rewritten text that are held back, on MySQL and on MariaDB: the first is of a value, the next two are of
+/// names, by which an execution is planned again, and the others are those of a subquery.
 const HELD: [&[u16]; 2] = [
     &[ER_DATA_OUT_OF_RANGE, ER_NO_SUCH_TABLE, ER_BAD_FIELD_ERROR],
     &[
