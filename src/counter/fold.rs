@@ -16,6 +16,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use super::key::{Key, KeyForm};
+use super::row_digest::digest;
 use super::{gates, quote};
 use crate::catalog::HotTable;
 use crate::sql::plan::LockTables;
@@ -61,7 +62,7 @@ pub fn with_variables(set: &str, text: &[u8]) -> Vec<u8> {
 pub fn no_rows(table: &HotTable) -> [String; 2] {
     let slots = quote::pair(&table.slot_schema, &table.slot_name);
     let base = quote::pair(&table.schema, &table.name);
-    [slots, base].map(|path| format!("SELECT NULL FROM {path} WHERE FALSE"))
+    [slots, base].map(|path| format!("SELECT NULL FROM {path} WHERE FALSE{ONE_ROW}"))
 }
 
 /// Asks whether a name is that of a temporary table.
@@ -139,6 +140,16 @@ pub struct OpenRow {
     pub slot: u16,
 }
 
+/// Lifts for one query what a session may have set: `max_join_size`, and the sql_mode, by which CHAR may be shown with
+/// spaces at its end. MySQL takes no empty mode here; NO_DIR_IN_CREATE has nothing to do with queries. It is a comment
+/// to MariaDB, which needs [`with_variables`].
+pub(super) const ALL_ROWS: &str =
+    "/*+ SET_VAR(sql_big_selects = 1) SET_VAR(sql_mode = 'NO_DIR_IN_CREATE') */";
+
+/// Ends a query of one row. Under `sql_select_limit = 0`, servers run, and lock, nothing for a query without a limit of
+/// its own.
+const ONE_ROW: &str = " LIMIT 1";
+
 /// The maximum number of base rows whose keys a fold remembers; beyond that, it takes the whole table.
 pub const MOST_LOCKED: usize = 1024;
 
@@ -167,7 +178,7 @@ fn lock_reading(
             format!("{}, {read}", form.select_list()),
             format!(" LIMIT {}", MOST_LOCKED + 1),
         ),
-        None => (count(table, read), String::new()),
+        None => (count(table, read), ONE_ROW.to_owned()),
     };
     let base = quote::pair(&table.schema, &table.name);
     let text = format!("SELECT {list} FROM {base}").into_bytes();
@@ -185,7 +196,7 @@ fn lock_reading(
 /// `max_join_size` where a count is not; the hint lifts that, and is a comment to MariaDB.
 fn count(table: &HotTable, read: &str) -> String {
     match table.is_gated {
-        true => format!("/*+ SET_VAR(sql_big_selects = 1) */ SUM({read} IS NULL)"),
+        true => format!("{ALL_ROWS} SUM({read} IS NULL)"),
         false => format!("COUNT({read})"),
     }
 }
@@ -202,17 +213,11 @@ pub enum Look {
 /// Returns the keys of the base rows under `predicate`, each with a digest of all its columns, which shows whether a
 /// statement has changed the row.
 pub fn digests(table: &HotTable, predicate: Option<&[u8]>, form: &KeyForm, look: Look) -> Vec<u8> {
-    // CONCAT makes text of numbers, where HEX would round them.
-    let columns = table.columns.iter().map(|column| {
-        let name = quote::name(&column.name);
-        format!("COALESCE(HEX(CONCAT({name})), '-')")
-    });
-    let columns: Vec<_> = columns.collect();
     let base = quote::pair(&table.schema, &table.name);
     let text = format!(
-        "SELECT {}, SHA2(CONCAT_WS(',', {}), 256) FROM {base}",
+        "SELECT {ALL_ROWS} {}, {} FROM {base}",
         form.select_list(),
-        columns.join(", ")
+        digest(table.columns.iter())
     );
     [
         text.into_bytes(),
@@ -329,7 +334,7 @@ pub fn moves(table: &HotTable, form: &KeyForm, rows: &[OpenRow]) -> Vec<Move> {
         let slot_table = quote::pair(&table.slot_schema, &table.slot_name);
         let looked_up = format!("{} AND {s}.{slot} = countersink_n", condition(&s));
         let from = format!("{listed} STRAIGHT_JOIN {slot_table} AS {s} WHERE {looked_up}");
-        let lock = format!("SELECT COUNT(*) FROM {from} FOR UPDATE");
+        let lock = format!("SELECT COUNT(*) FROM {from}{ONE_ROW} FOR UPDATE");
         let named = Moved {
             from: from.into_bytes(),
             listed: format!("STRAIGHT_JOIN {listed} STRAIGHT_JOIN"),
@@ -434,6 +439,7 @@ impl FoldStatements {
             )
             .into_bytes(),
             condition(" WHERE ", predicate),
+            ONE_ROW.as_bytes().to_vec(),
             b" FOR UPDATE".to_vec(),
         ];
         Self {

@@ -21,6 +21,7 @@ pub(crate) mod quote;
 pub mod registry;
 pub mod rights;
 pub mod rollup;
+mod row_digest;
 pub mod server;
 mod slots;
 pub mod snapshot;

@@ -8,8 +8,9 @@
 
 use std::fmt::Write;
 
+use super::fold::ALL_ROWS;
 use super::key::{Key, KeyForm};
-use super::quote;
+use super::{quote, row_digest};
 use crate::catalog::HotTable;
 use crate::sql::interrupted::Around;
 
@@ -69,7 +70,7 @@ pub fn rows(
     }
     let keys = keys.join(", ");
     let mut text = format!(
-        "SELECT {list}, {} FROM {base} AS countersink_b WHERE ({keys}) IN (SELECT {keys} FROM {slots} WHERE {})",
+        "SELECT {ALL_ROWS} {list}, {} FROM {base} AS countersink_b WHERE ({keys}) IN (SELECT {keys} FROM {slots} WHERE {})",
         digest(table),
         holds.join(" OR ")
     )
@@ -179,14 +180,11 @@ fn literal(value: Option<&[u8]>, is_number: bool) -> Option<String> {
     })
 }
 
-/// A digest of the columns whose values lie in base alone. CONCAT makes text of numbers, where HEX would round them.
+/// A digest of the columns whose values lie in base alone.
 fn digest(table: &HotTable) -> String {
     let columns = table.columns.iter().enumerate();
-    let columns = columns.filter(|(position, _)| !table.is_hot(*position));
-    let columns = columns
-        .map(|(_, column)| format!("COALESCE(HEX(CONCAT({})), '-')", quote::name(&column.name)));
-    let columns: Vec<_> = columns.collect();
-    format!("SHA2(CONCAT_WS(',', {}), 256)", columns.join(", "))
+    let of_base = columns.filter(|(position, _)| !table.is_hot(*position));
+    row_digest::digest(of_base.map(|(_, column)| column))
 }
 
 /// Names of the key columns, quoted.

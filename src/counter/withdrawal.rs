@@ -39,7 +39,7 @@ pub(crate) fn slots(table: &HotTable) -> String {
 
 /// The query that takes a user lock: 1, or 0 if the wait timed out.
 pub fn lock(name: &str, seconds: u64) -> String {
-    format!("SELECT GET_LOCK('{name}', {seconds})")
+    format!("SELECT GET_LOCK('{name}', {seconds}) LIMIT 1")
 }
 
 /// Gives a user lock back.
@@ -48,7 +48,7 @@ pub fn release(name: &str) -> String {
 }
 
 /// Asks for how long the session waits for metadata locks, in seconds.
-pub const PATIENCE: &str = "SELECT @@lock_wait_timeout";
+pub const PATIENCE: &str = "SELECT @@lock_wait_timeout LIMIT 1";
 
 /// Why slots are not away.
 #[derive(Debug, thiserror::Error)]

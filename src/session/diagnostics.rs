@@ -57,7 +57,7 @@ impl Session {
 
     /// Asks the upstream for the numbers that describe the client's last statement, before internal statements run.
     pub(crate) async fn keep_numbers(&mut self) -> Result<(), Error> {
-        let question = "SELECT ROW_COUNT(), @@warning_count, @@error_count";
+        let question = "SELECT ROW_COUNT(), @@warning_count, @@error_count LIMIT 1";
         let InternalResponse::Row(row) = self.run_internal(question).await? else {
             return Ok(());
         };
@@ -127,10 +127,15 @@ impl Session {
         let (Some((1, 1)), Ok(error)) = (diagnostics.counts, reply::Err::decode(last)) else {
             return Ok(());
         };
-        let (state, message) = (error.sql_state, error.message);
+        let state = error.sql_state;
+        // It may be in UTF-16.
+        let message = error.message.iter().copied().filter(|&byte| byte != 0);
+        let message: Vec<u8> = message.collect();
         let is_plain = message.iter().all(|byte| matches!(byte, b' '..=b'~'));
+        // MariaDB sends no message then.
+        let is_told = !message.is_empty() && message.len() <= LONGEST_MESSAGE;
         // A condition that a client raises itself has no origin.
-        if !is_plain || message.len() > LONGEST_MESSAGE || state.starts_with(b"45") {
+        if !is_plain || !is_told || state.starts_with(b"45") {
             return Ok(());
         }
         let variables = self.state.of_texts();
@@ -149,7 +154,7 @@ impl Session {
             error.code
         )
         .into_bytes();
-        text.extend(string_literal(message, plain));
+        text.extend(string_literal(&message, plain));
         if let InternalResponse::Err(raised) = self.run_internal(text).await?
             && raised == last
         {

@@ -157,8 +157,8 @@ impl Session {
     /// Whether no statement of this session may run for so long.
     async fn is_over_time(&mut self, ran_for: Duration) -> Result<bool, Error> {
         let (question, unit) = match self.hot.catalog.mariadb {
-            true => ("SELECT @@SESSION.max_statement_time", 1.0),
-            false => ("SELECT @@SESSION.max_execution_time", 1000.0),
+            true => ("SELECT @@SESSION.max_statement_time LIMIT 1", 1.0),
+            false => ("SELECT @@SESSION.max_execution_time LIMIT 1", 1000.0),
         };
         let row = match self.insist(question).await? {
             InternalResponse::Row(row) => row,

@@ -34,8 +34,8 @@ impl Session {
         }
         let doubted = std::mem::take(&mut self.state.one_shot.doubted);
         let of_session = match self.hot.catalog.mariadb {
-            true => "SELECT @@SESSION.tx_read_only",
-            false => "SELECT @@SESSION.transaction_read_only",
+            true => "SELECT @@SESSION.tx_read_only LIMIT 1",
+            false => "SELECT @@SESSION.transaction_read_only LIMIT 1",
         };
         if let InternalResponse::Row(row) = self.insist(of_session).await?
             && matches!(row.first(), Some(Some(value)) if value == b"0")

@@ -2,8 +2,9 @@
 
 use crate::session::Session;
 use crate::session::error::Error;
+use crate::session::link::internal::internal_row;
 use crate::session::literal::string_literal;
-use crate::wire::column::{Column, field_type, text_row};
+use crate::wire::column::{Column, field_type};
 use crate::wire::command::encode_query;
 use crate::wire::execute::Value;
 use crate::wire::response::{PacketKind, ResponseKind, ResponseTracker};
@@ -72,7 +73,7 @@ impl Session {
                  AND @@SESSION.character_set_client = @@SESSION.character_set_connection, HEX({name}), NULL)"
             )
         });
-        let question = format!("SELECT {}", columns.collect::<Vec<_>>().join(", "));
+        let question = format!("SELECT {} LIMIT 1", columns.collect::<Vec<_>>().join(", "));
         let mut out = Vec::new();
         encode_query(&mut out, question.as_bytes(), self.link.capabilities);
         self.write_upstream(&out).await?;
@@ -84,7 +85,7 @@ impl Session {
                 PacketKind::Column => {
                     types.push(Column::decode(&payload, self.link.capabilities)?.field_type)
                 }
-                PacketKind::Row => row = text_row(&payload)?,
+                PacketKind::Row => row = internal_row(&payload)?,
                 _ => {}
             }
         }

@@ -193,10 +193,36 @@ struct Conversion {
     unsigned: bool,
 }
 
-/// Re-encodes the binary rows of a rewritten statement, so that they match the column types of the client's statement.
+/// Re-encodes the rows of a rewritten statement, so that they match the columns of the client's statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowEncoder {
-    conversions: Vec<Conversion>,
+    columns: Columns,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Columns {
+    /// Of rows in the binary protocol.
+    Binary(Vec<Conversion>),
+    /// Of rows in the text protocol: whether [`is_narrower`] holds.
+    Text(Vec<bool>),
+}
+
+/// Whether the numbers of a column come in UTF-16 or UTF-32, by `character_set_results`, where those of the client's
+/// statement are ASCII. MySQL converts what a DECIMAL expression gives, but neither DECIMAL columns nor integers.
+pub fn is_narrower(shown: &[u8], sent: &[u8], capabilities: u64) -> Result<bool, Malformed> {
+    // The catalog's name is "def", in that character set.
+    let is_wide = !Reader::new(sent).lenenc_bytes()?.eq(b"def");
+    if !is_wide {
+        return Ok(false);
+    }
+    let [shown, sent] = [shown, sent].map(|payload| Definition::decode(payload, capabilities));
+    let (shown, sent) = (shown?, sent?);
+    let is_decimal = |column: Column| column.field_type == field_type::NEWDECIMAL;
+    let is_ascii = |definition: Definition<'_>| match definition.column {
+        column if is_decimal(column) => !definition.origin[1].is_empty(),
+        Column { field_type, .. } => layout(field_type) != Layout::Prefixed,
+    };
+    Ok(is_decimal(sent.column) && !is_ascii(sent) && is_ascii(shown))
 }
 
 impl RowEncoder {
@@ -215,27 +241,67 @@ impl RowEncoder {
         conversions
             .iter()
             .any(|conversion| conversion.from != conversion.to)
-            .then_some(Self { conversions })
+            .then_some(Self {
+                columns: Columns::Binary(conversions),
+            })
+    }
+
+    /// For rows in the text protocol: `narrower` tells of each column whether [`is_narrower`] holds. `None` if it
+    /// holds for none.
+    pub fn of_text(narrower: Vec<bool>) -> Option<Self> {
+        narrower.contains(&true).then_some(Self {
+            columns: Columns::Text(narrower),
+        })
     }
 
     /// Re-encodes the row in `payload` and appends it to `out`.
     ///
     /// Fails if the row is malformed, or if an integer does not fit the promised type.
     pub fn encode(&self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
-        // The NULL bitmap follows the header byte: (columns + 7 + 2) / 8 bytes, of which the first two bits are unused.
-        let mut reader = Reader::new(payload);
-        let head = reader.bytes(1 + (self.conversions.len() + 9) / 8)?;
-        out.extend_from_slice(head);
-        for (position, conversion) in self.conversions.iter().enumerate() {
-            let bit = position + 2;
-            if head[1 + bit / 8] & 1 << (bit % 8) == 0 {
-                conversion.value(&mut reader, out)?;
+        match &self.columns {
+            Columns::Binary(conversions) => encode_binary(conversions, payload, out),
+            Columns::Text(narrower) => encode_text(narrower, payload, out),
+        }
+    }
+}
+
+fn encode_text(narrower: &[bool], payload: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+    let row = text_row(payload)?;
+    if row.len() != narrower.len() {
+        return Err(Malformed);
+    }
+    for (value, is_narrower) in row.into_iter().zip(narrower) {
+        match value {
+            None => out.push(NULL),
+            Some(mut value) => {
+                if *is_narrower {
+                    value.retain(|&byte| byte != 0);
+                }
+                put_lenenc_bytes(out, &value);
             }
         }
-        match reader.is_empty() {
-            true => Ok(()),
-            false => Err(Malformed),
+    }
+    Ok(())
+}
+
+fn encode_binary(
+    conversions: &[Conversion],
+    payload: &[u8],
+    out: &mut Vec<u8>,
+) -> Result<(), Malformed> {
+    // The NULL bitmap follows the header byte: (columns + 7 + 2) / 8 bytes, of which the first two bits are unused.
+    let mut reader = Reader::new(payload);
+    let head = reader.bytes(1 + (conversions.len() + 9) / 8)?;
+    out.extend_from_slice(head);
+    for (position, conversion) in conversions.iter().enumerate() {
+        let bit = position + 2;
+        if head[1 + bit / 8] & 1 << (bit % 8) == 0 {
+            conversion.value(&mut reader, out)?;
         }
+    }
+    match reader.is_empty() {
+        true => Ok(()),
+        false => Err(Malformed),
     }
 }
 
@@ -289,9 +355,11 @@ pub fn little_endian(bytes: &[u8], unsigned: bool) -> i128 {
     i128::from_le_bytes(wide)
 }
 
+/// Stands for NULL in a row of the text protocol.
+const NULL: u8 = 0xFB;
+
 /// The values of a row in the text protocol; `None` is NULL.
 pub fn text_row(payload: &[u8]) -> Result<Vec<Option<Vec<u8>>>, Malformed> {
-    const NULL: u8 = 0xFB;
     let mut reader = Reader::new(payload);
     let mut values = Vec::new();
     while !reader.is_empty() {

@@ -76,6 +76,7 @@ topics![
     errors,
     limits,
     session_state,
+    settings,
     sql_prepared,
     diagnostics,
     beside,

@@ -207,7 +207,7 @@ impl Session {
         let folded = self.state.transaction.rows().predicates_of_folded(&table);
         let text = snapshot::rows(&table, &form, keys.predicate.as_deref(), &folded);
         let sent = Instant::now();
-        self.write_query(&text).await?;
+        self.write_query(&self.reading(&text)).await?;
         let rows = match self.read_internal_rows(snapshot::MOST_ROWS + 1).await? {
             Ok(rows) => rows,
             Err(error) if is_interrupted_sum(&error) => {

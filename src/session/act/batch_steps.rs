@@ -420,7 +420,7 @@ fn lock(part: &Part) -> Vec<u8> {
 }
 
 /// Asks for what LAST_INSERT_ID() returns.
-const OWN_ID: &[u8] = b"SELECT LAST_INSERT_ID()";
+const OWN_ID: &[u8] = b"SELECT LAST_INSERT_ID() LIMIT 1";
 
 /// The answer to [`OWN_ID`].
 fn id_in(answer: &InternalResponse) -> Option<u64> {

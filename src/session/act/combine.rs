@@ -31,20 +31,20 @@ const SILENCE: Duration = Duration::from_millis(500);
 /// another session writes it.
 const MYSQL_QUESTION: &str = "SELECT @@SESSION.session_track_gtids = 'OFF' AND @@SESSION.session_track_state_change = 0 \
      AND @@SESSION.session_track_transaction_info = 'OFF', \
-     ABS(@@SESSION.timestamp - UNIX_TIMESTAMP(SYSDATE(6))) < 1, CURRENT_USER(), CURRENT_ROLE(), DATABASE(), \
+     ABS(@@SESSION.timestamp - UNIX_TIMESTAMP(SYSDATE(6))) < 1, HEX(CURRENT_USER()), HEX(CURRENT_ROLE()), HEX(DATABASE()), \
      @@SESSION.sql_mode, @@SESSION.character_set_client, @@SESSION.character_set_connection, \
      @@SESSION.collation_connection, @@SESSION.character_set_results, @@SESSION.time_zone, @@SESSION.lc_messages, \
      @@SESSION.sql_safe_updates, @@SESSION.foreign_key_checks, @@SESSION.unique_checks, @@SESSION.sql_log_bin, \
      @@SESSION.binlog_format, @@SESSION.binlog_row_image, @@SESSION.binlog_rows_query_log_events, \
      @@SESSION.gtid_next, @@SESSION.transaction_isolation, @@SESSION.transaction_read_only, \
      @@SESSION.innodb_lock_wait_timeout, @@SESSION.lock_wait_timeout, @@SESSION.sql_big_selects, \
-     @@SESSION.sql_notes, @@SESSION.sql_warnings, @@SESSION.max_error_count";
+     @@SESSION.sql_notes, @@SESSION.sql_warnings, @@SESSION.max_error_count LIMIT 1";
 
 const MARIADB_QUESTION: &str = "SELECT @@SESSION.session_track_state_change = 0 \
      AND @@SESSION.session_track_transaction_info = 'OFF' \
      AND @@SESSION.session_track_system_variables NOT LIKE '%last_gtid%' \
      AND @@SESSION.session_track_system_variables NOT LIKE '%*%', \
-     ABS(@@SESSION.timestamp - UNIX_TIMESTAMP(SYSDATE(6))) < 1, CURRENT_USER(), CURRENT_ROLE(), DATABASE(), \
+     ABS(@@SESSION.timestamp - UNIX_TIMESTAMP(SYSDATE(6))) < 1, HEX(CURRENT_USER()), HEX(CURRENT_ROLE()), HEX(DATABASE()), \
      @@SESSION.sql_mode, @@SESSION.character_set_client, @@SESSION.character_set_connection, \
      @@SESSION.collation_connection, @@SESSION.character_set_results, @@SESSION.time_zone, @@SESSION.lc_messages, \
      @@SESSION.sql_safe_updates, @@SESSION.foreign_key_checks, @@SESSION.unique_checks, @@SESSION.sql_log_bin, \
@@ -53,7 +53,7 @@ const MARIADB_QUESTION: &str = "SELECT @@SESSION.session_track_state_change = 0 
      @@SESSION.tx_isolation, @@SESSION.tx_read_only, @@SESSION.innodb_lock_wait_timeout, \
      @@SESSION.lock_wait_timeout, @@SESSION.max_statement_time, @@SESSION.sql_big_selects, \
      @@SESSION.sql_notes, @@SESSION.sql_warnings, @@SESSION.max_error_count, \
-     (SELECT VARIABLE_VALUE FROM information_schema.SESSION_VARIABLES WHERE VARIABLE_NAME = 'NOTE_VERBOSITY')";
+     (SELECT VARIABLE_VALUE FROM information_schema.SESSION_VARIABLES WHERE VARIABLE_NAME = 'NOTE_VERBOSITY') LIMIT 1";
 
 /// How often a statement enters a batch: a slot row may turn out to be missing, or closed; a row may be missing, so
 /// that one statement at a time runs; a statement that stood for others may have changed something after all.

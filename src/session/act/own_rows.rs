@@ -15,9 +15,7 @@ use crate::session::act::fold_slots::Moved;
 use crate::session::error::Error;
 use crate::session::error_kind::is_unknown_column;
 use crate::session::exchange::MOST_TRIES;
-use crate::session::link::internal::{
-    Failure, InternalResponse, Row, failure, is_interrupted, is_savepoint_lost,
-};
+use crate::session::link::internal::{InternalResponse, Row, is_interrupted, is_savepoint_lost};
 use crate::session::reply::{HeldResponse, has_messages};
 use crate::session::state::diagnostics::Diagnostics;
 use crate::session::state::transaction::{Kept, Keys, Suspects};
@@ -38,7 +36,32 @@ pub(crate) type Mark = Kept;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Writes(Option<u64>);
 
+/// Has the server show how often the session has run each kind of writing statement.
+const SHOW_COUNTERS: &[u8] = b"SHOW SESSION STATUS WHERE Variable_name IN ('Com_insert', 'Com_insert_select', \
+                               'Com_replace', 'Com_replace_select', 'Com_update', 'Com_update_multi', 'Com_delete', \
+                               'Com_delete_multi', 'Com_load')";
+
+/// How many they are.
+const COUNTERS: usize = 9;
+
+const SELECT_LIMIT: &str = "SELECT @@SESSION.sql_select_limit LIMIT 1";
+
+fn set_select_limit(limit: &str) -> String {
+    format!("SET SESSION sql_select_limit = {limit}")
+}
+
 impl Writes {
+    /// Adds the counters up.
+    fn of(counters: Option<Vec<Row>>) -> Self {
+        Self(counters.and_then(|rows| {
+            let counts = rows.iter().map(|row| {
+                let count = row.get(1)?.as_deref()?;
+                std::str::from_utf8(count).ok()?.parse::<u64>().ok()
+            });
+            counts.sum()
+        }))
+    }
+
     /// Whether statements have written between the two; `None` where that is not known.
     pub(crate) fn differ(self, others: Self) -> Option<bool> {
         Some(self.0? != others.0?)
@@ -219,24 +242,37 @@ impl Session {
     }
 
     pub(crate) async fn count_writes(&mut self) -> Result<Writes, Error> {
-        const QUESTION: &str = "SHOW SESSION STATUS WHERE Variable_name IN ('Com_insert', 'Com_insert_select', 'Com_replace', \
-                                'Com_replace_select', 'Com_update', 'Com_update_multi', 'Com_delete', 'Com_delete_multi', \
-                                'Com_load')";
-        const ROWS: usize = 9;
-        for _ in 0..MOST_TRIES {
-            self.write_query(QUESTION.as_bytes()).await?;
-            let rows = match self.read_internal_rows(ROWS).await? {
-                Ok(rows) => rows,
-                Err(error) if is_interrupted(&error) => continue,
-                Err(_) => break,
-            };
-            let counts = rows.iter().map(|row| {
-                let count = row.get(1)?.as_deref()?;
-                std::str::from_utf8(count).ok()?.parse::<u64>().ok()
-            });
-            return Ok(Writes(counts.sum()));
+        let rows = self.write_counters().await?;
+        if rows.as_ref().is_none_or(|rows| rows.len() == COUNTERS) {
+            return Ok(Writes::of(rows));
         }
-        Ok(Writes(None))
+        // `sql_select_limit` has cut the answer off. SHOW has no limit of its own, and MySQL shows these counters
+        // nowhere else.
+        let InternalResponse::Row(row) = self.insist(SELECT_LIMIT).await? else {
+            return Ok(Writes(None));
+        };
+        let own = row.into_iter().next().flatten().unwrap_or_default();
+        self.insist(set_select_limit(&u64::MAX.to_string())).await?;
+        let rows = self.write_counters().await?;
+        let own = set_select_limit(&String::from_utf8_lossy(&own));
+        if self.insist(own).await?.into_result().is_err() {
+            return Err(Error::Open);
+        }
+        let rows = rows.filter(|rows| rows.len() == COUNTERS);
+        Ok(Writes::of(rows))
+    }
+
+    /// The server's counters of writing statements in this session, as many as it shows.
+    async fn write_counters(&mut self) -> Result<Option<Vec<Row>>, Error> {
+        for _ in 0..MOST_TRIES {
+            self.write_query(SHOW_COUNTERS).await?;
+            match self.read_internal_rows(COUNTERS).await? {
+                Ok(rows) => return Ok(Some(rows)),
+                Err(error) if is_interrupted(&error) => {}
+                Err(_) => break,
+            }
+        }
+        Ok(None)
     }
 
     /// The rows under `predicate` as they are now, locked. Returns `None` if there are too many, or if their keys
@@ -269,8 +305,8 @@ impl Session {
         let Some(form) = KeyForm::of(table) else {
             return Ok(Ok(None));
         };
-        self.write_query(&fold::digests(table, predicate, &form, look))
-            .await?;
+        let text = fold::digests(table, predicate, &form, look);
+        self.write_query(&self.reading(&text)).await?;
         let rows = match self.read_internal_rows(fold::MOST_LOCKED + 1).await? {
             Err(error) => return Ok(Err(error)),
             Ok(rows) => rows,
@@ -337,7 +373,6 @@ impl Session {
                 // The table has been altered since the catalog was read, so it cannot be determined which rows have
                 // changed.
                 Err(error) if is_unknown_column(&error) => None,
-                Err(error) if failure(&error) == Failure::Ours => return Ok(Err(error)),
                 Err(error) => {
                     // They are looked at again before the next read.
                     let all = &mut self.state.transaction.rows_mut().suspects;

@@ -147,7 +147,7 @@ impl Session {
                     &expression[..],
                     limit.as_bytes(),
                     &expression,
-                    b") USING utf8mb4)), NULL)",
+                    b") USING utf8mb4)), NULL) LIMIT 1",
                 ];
                 let question = question.concat();
                 match self.run_internal(question).await? {

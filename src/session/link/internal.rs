@@ -10,6 +10,7 @@ use crate::wire::error_code::{
     may_be_tried_again,
 };
 use crate::wire::packet::encode_packet;
+use crate::wire::reader::Malformed;
 use crate::wire::reply::{self, Ok as OkPacket};
 use crate::wire::response::{Next, PacketKind, PrepareOk, ResponseKind, ResponseTracker};
 
@@ -39,6 +40,16 @@ impl InternalResponse {
 
 /// The values of a text protocol row; `None` is NULL.
 pub type Row = Vec<Option<Vec<u8>>>;
+
+/// Reads a row of what the proxy asks for: ASCII, which the server may send in UTF-16 or UTF-32, by the session's
+/// `character_set_results`.
+pub fn internal_row(payload: &[u8]) -> Result<Row, Malformed> {
+    let mut row = text_row(payload)?;
+    for value in row.iter_mut().flatten() {
+        value.retain(|&byte| byte != 0);
+    }
+    Ok(row)
+}
 
 /// A statement that the upstream has prepared.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +90,7 @@ impl Link {
         let packet_kind = loop {
             let packet_kind = self.read_packet(&mut tracker, &mut payload).await?;
             match packet_kind {
-                PacketKind::Row => row = text_row(&payload)?,
+                PacketKind::Row => row = internal_row(&payload)?,
                 _ if !tracker.is_done() => {}
                 packet_kind => break packet_kind,
             }
@@ -104,7 +115,7 @@ impl Link {
         let mut error = None;
         while !tracker.is_done() {
             match self.read_packet(&mut tracker, &mut payload).await? {
-                PacketKind::Row if rows.len() < most => rows.push(text_row(&payload)?),
+                PacketKind::Row if rows.len() < most => rows.push(internal_row(&payload)?),
                 PacketKind::Err => error = Some(payload.clone()),
                 _ => {}
             }

@@ -10,7 +10,7 @@ use super::tracked::hide_transaction;
 use super::transaction_state::Tracked;
 use crate::session::error::Error;
 use crate::sql::{Following, quoting};
-use crate::wire::column::{Column, RowEncoder, Sent, is_changed};
+use crate::wire::column::{Column, RowEncoder, Sent, is_changed, is_narrower};
 use crate::wire::error_code::{ER_NEED_REPREPARE, ER_PARSE_ERROR};
 use crate::wire::materialized::materialized;
 use crate::wire::packet::{HEADER_LENGTH, Header, encode_packet};
@@ -108,6 +108,8 @@ struct Rewriting<'a> {
     sent: Vec<Sent>,
     /// The columns that the client sees in their place, in the binary protocol.
     shown: Vec<Column>,
+    /// Which columns the client sees in a narrower character set, in the text protocol of MySQL.
+    narrower: Vec<bool>,
     is_changed: bool,
     agreement: Option<Agreement>,
     is_refused: bool,
@@ -136,6 +138,7 @@ impl Link {
             out: Vec::with_capacity(WRITE),
             sent: Vec::new(),
             shown: Vec::new(),
+            narrower: Vec::new(),
             is_changed: false,
             agreement: None,
             is_refused: false,
@@ -405,6 +408,7 @@ impl Rewriting<'_> {
         self.sends_rows = true;
         self.sent.clear();
         self.shown.clear();
+        self.narrower.clear();
         match self.rewrite.columns {
             Some(promised) if omits && !promised.are_needed => {
                 self.rewrite.columns = None;
@@ -445,14 +449,18 @@ impl Rewriting<'_> {
         let shown = shown.as_deref().unwrap_or(promised);
         if self.rewrite.binary {
             self.shown.push(Column::decode(shown, self.capabilities)?);
+        } else if definitions.kinds.is_some() {
+            let is_narrower = is_narrower(shown, payload, self.capabilities)?;
+            self.narrower.push(is_narrower);
         }
         self.packet(shown);
         if self.sent.len() < definitions.columns.len() {
             return Ok(());
         }
-        if self.rewrite.binary {
-            self.rewrite.rows = self.row_encoder();
-        }
+        self.rewrite.rows = match self.rewrite.binary {
+            true => self.row_encoder(),
+            false => RowEncoder::of_text(std::mem::take(&mut self.narrower)),
+        };
         let sent = std::mem::take(&mut self.sent);
         let agreement = definitions.compare(sent, self.is_changed);
         match agreement {

@@ -25,16 +25,24 @@ pub(crate) struct Diagnostics {
 impl Diagnostics {
     /// The diagnostics after a statement whose response ended in this packet.
     pub(crate) fn of(last: &[u8], messages: Option<Vec<(PacketKind, Vec<u8>)>>) -> Self {
-        let (row_count, has_no_warnings) = match (last.first(), OkPacket::decode(last)) {
+        let (row_count, warnings) = match (last.first(), OkPacket::decode(last)) {
             (Some(&reply::OK), Ok(ok)) => {
                 let count = i64::try_from(ok.affected_rows).unwrap_or(i64::MAX);
-                (count, ok.warnings == 0)
+                (count, Some(usize::from(ok.warnings)))
             }
-            _ => (-1, false),
+            _ => (-1, None),
         };
         let counts = match &messages {
-            Some(messages) => Some((count(messages, false), count(messages, true))),
-            None => has_no_warnings.then_some((0, 0)),
+            // Those beyond `max_error_count` are counted, and not kept.
+            Some(messages) => {
+                let fewest = match last.first() {
+                    Some(&reply::ERR) => (1, 1),
+                    _ => (warnings.unwrap_or(0), 0),
+                };
+                let (all, errors) = (count(messages, false), count(messages, true));
+                Some((all.max(fewest.0), errors.max(fewest.1)))
+            }
+            None => (warnings == Some(0)).then_some((0, 0)),
         };
         Self {
             row_count,
@@ -150,7 +158,12 @@ fn count(messages: &[(PacketKind, Vec<u8>)], errors: bool) -> usize {
 /// Whether a packet is the row of a message that is asked for.
 pub(crate) fn is_shown(packet_kind: PacketKind, row: &[u8], errors: bool) -> bool {
     let level = Reader::new(row).lenenc_bytes();
-    packet_kind == PacketKind::Row && (!errors || level == Ok(b"Error"))
+    // It may be in UTF-16.
+    let is_error = |level: &[u8]| {
+        let letters = level.iter().copied().filter(|&byte| byte != 0);
+        letters.eq(b"Error".iter().copied())
+    };
+    packet_kind == PacketKind::Row && (!errors || level.is_ok_and(is_error))
 }
 
 /// What a statement asks about the one before it.

@@ -24,7 +24,8 @@ pub(crate) struct Variables {
     pub isolation: Isolation,
     /// No increment may go to a slot. Either CHECK constraints are not enforced (MariaDB, `check_constraint_checks`),
     /// so nothing would guard a slot; or statements are logged as they are (`binlog_format`), so the server would warn
-    /// of the proxy's statements (1592).
+    /// of the proxy's statements (1592); or the session's statements are not logged (`sql_log_bin`), so a replica would
+    /// miss a slot row that later statements change.
     pub takes_no_slots: bool,
     /// What locks have to do with snapshots.
     pub snapshots: Snapshots,
@@ -76,11 +77,12 @@ impl Variables {
             false => "0",
         };
         format!(
-            "SELECT DATABASE(), @@SESSION.sql_mode, @@SESSION.character_set_client, \
-             @@SESSION.character_set_results, @@SESSION.sql_safe_updates, \
+            "SELECT CAST(DATABASE() AS BINARY), @@SESSION.sql_mode, @@SESSION.character_set_client, \
+             @@SESSION.sql_safe_updates, \
              @@SESSION.character_set_client LIKE 'utf8%' AND @@SESSION.character_set_connection LIKE 'utf8%', \
              {IDENTITY}, @@SESSION.sql_big_selects, @@SESSION.sql_auto_is_null, \
-             LEFT(@@SESSION.lc_messages, 3) = 'en_', {of_the_server}, {snapshot_isolation} LIMIT 1"
+             LEFT(@@SESSION.lc_messages, 3) = 'en_', {of_the_server}, {snapshot_isolation}, \
+             @@SESSION.sql_log_bin OR NOT @@GLOBAL.log_bin LIMIT 1"
         )
     }
 
@@ -94,32 +96,30 @@ impl Variables {
         let is = |position: usize, wanted: &[u8]| value(position) == Some(wanted);
         let modes = text(1).unwrap_or_default();
         let client = text(2).unwrap_or_default();
-        // If the character set of results is not a superset of ASCII, the names just read cannot be trusted.
-        let legible = text(3).is_none_or(|results| !results.contains('\0'));
         let of_texts = SessionVariables {
             schema: text(0),
-            unsafe_character_set: !legible || UNSAFE_CHARACTER_SETS.contains(&client.as_str()),
-            safe_updates: is(4, b"1"),
+            unsafe_character_set: UNSAFE_CHARACTER_SETS.contains(&client.as_str()),
+            safe_updates: is(3, b"1"),
             ..SessionVariables::default()
         };
         let variables = Self {
             of_texts: Arc::new(of_texts.with_sql_mode(&modes)),
-            isolation: Isolation::of(value(10).unwrap_or_default()),
-            takes_no_slots: logs_statements || is(11, b"0"),
-            snapshots: match is(12, b"1") {
+            isolation: Isolation::of(value(9).unwrap_or_default()),
+            takes_no_slots: logs_statements || is(10, b"0") || is(12, b"0"),
+            snapshots: match is(11, b"1") {
                 true => Snapshots::Isolated,
                 false => Snapshots::Apart,
             },
-            auto_is_null: is(8, b"1"),
-            big_selects: !is(7, b"0"),
-            speaks_utf8: is(5, b"1"),
+            auto_is_null: is(7, b"1"),
+            big_selects: !is(6, b"0"),
+            speaks_utf8: is(4, b"1"),
             modes,
-            info: match is(9, b"1") {
+            info: match is(8, b"1") {
                 true => InfoText::English,
                 false => InfoText::Unknown,
             },
         };
-        (variables, value(6).map(Server::new))
+        (variables, value(5).map(Server::new))
     }
 
     /// Whether `sql_mode` has this mode.
@@ -157,7 +157,6 @@ mod tests {
         Some("shop"),
         Some("ONLY_FULL_GROUP_BY,ANSI_QUOTES"),
         Some("utf8mb4"),
-        Some("utf8mb4"),
         Some("0"),
         Some("1"),
         Some("b7d1"),
@@ -167,6 +166,7 @@ mod tests {
         Some("REPEATABLE-READ"),
         Some("1"),
         Some("0"),
+        Some("1"),
     ];
 
     #[test]
@@ -188,15 +188,15 @@ mod tests {
         let mut values = DEFAULTS;
         values[0] = None;
         values[2] = Some("gbk");
-        values[4] = Some("1");
-        values[5] = Some("0");
-        values[6] = None;
-        values[7] = Some("0");
-        values[8] = Some("1");
-        values[9] = Some("0");
-        values[10] = Some("READ-COMMITTED");
-        values[11] = Some("0");
-        values[12] = Some("1");
+        values[3] = Some("1");
+        values[4] = Some("0");
+        values[5] = None;
+        values[6] = Some("0");
+        values[7] = Some("1");
+        values[8] = Some("0");
+        values[9] = Some("READ-COMMITTED");
+        values[10] = Some("0");
+        values[11] = Some("1");
         let (variables, server) = Variables::read(&row(values), false);
         assert_eq!(variables.of_texts.schema, None);
         assert!(variables.of_texts.unsafe_character_set && variables.of_texts.safe_updates);
@@ -214,10 +214,9 @@ mod tests {
     }
 
     #[test]
-    fn names_that_came_in_utf16_are_not_trusted() {
+    fn no_slots_are_taken_where_nothing_is_logged() {
         let mut values = DEFAULTS;
-        values[3] = Some("\0u\0t\0f\x001\x006");
-        let (variables, _) = Variables::read(&row(values), false);
-        assert!(variables.of_texts.unsafe_character_set);
+        values[12] = Some("0");
+        assert!(Variables::read(&row(values), false).0.takes_no_slots);
     }
 }

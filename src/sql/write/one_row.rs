@@ -21,11 +21,12 @@ use crate::sql::predicate::{Target, is_plain_operator, is_plain_value};
 use crate::sql::template::Template;
 
 /// What stands before and behind the predicate in the query that locks one row. Of a table without a primary key it
-/// locks a second row too, which shows that there is one.
+/// locks a second row too, which shows that there is one. The limit takes the place of the session's own
+/// `sql_select_limit`, which may be zero.
 pub fn lock_around(table: &HotTable) -> (String, &'static str) {
     let behind = match table.is_keyless() {
         true => " LIMIT 2 FOR UPDATE",
-        false => " FOR UPDATE",
+        false => " LIMIT 1 FOR UPDATE",
     };
     (format!("SELECT 1 FROM {} WHERE ", base_path(table)), behind)
 }
