@@ -382,7 +382,16 @@ async fn checks(conn: &mut Conn, schema: &str, name: &str) -> Result<Vec<String>
                  ON c.CONSTRAINT_SCHEMA = t.CONSTRAINT_SCHEMA AND c.CONSTRAINT_NAME = t.CONSTRAINT_NAME \
                  WHERE t.TABLE_SCHEMA = ? AND t.TABLE_NAME = ? AND t.CONSTRAINT_TYPE = 'CHECK'";
     let tuple = mysql_async::from_row_opt::<String>;
-    rows(conn, "the CHECK constraints", query, (schema, name), tuple).await
+    let checks = rows(conn, "the CHECK constraints", query, (schema, name), tuple).await?;
+    Ok(checks.into_iter().map(as_written).collect())
+}
+
+/// The clause of a CHECK as it was written. MySQL 9.7 shows each byte of a name beyond ASCII as a character of its own.
+fn as_written(clause: String) -> String {
+    let bytes = clause.chars().map(|letter| u8::try_from(u32::from(letter)));
+    let bytes: Option<Vec<u8>> = bytes.map(Result::ok).collect();
+    let written = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+    written.unwrap_or(clause)
 }
 
 pub(super) async fn foreign_keys(

@@ -36,20 +36,35 @@ pub const COMMIT: &str = "COMMIT AND NO CHAIN NO RELEASE";
 /// Rolls a transaction of the proxy's back, whatever the session's `completion_type` says.
 pub const ROLLBACK: &str = "ROLLBACK AND NO CHAIN NO RELEASE";
 
-/// Statements to send before and after the moves of a fold, in a session that has `sql_safe_updates` on, or
-/// `sql_big_selects` off (which setting `max_join_size` does); `None` if it has neither.
-pub fn without_caution(safe_updates: bool, big_selects: bool) -> Option<[String; 2]> {
+/// What a session has set that a fold cannot have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cautious<'a> {
+    /// `sql_safe_updates` is on.
+    pub safe_updates: bool,
+    /// `sql_big_selects` is on; setting `max_join_size` switches it off.
+    pub big_selects: bool,
+    /// `character_set_client`, if the names in the texts would be others in it.
+    pub character_set: Option<&'a str>,
+}
+
+/// Statements to send before and after the moves of a fold; `None` if the session has set nothing that they cannot
+/// have.
+pub fn without_caution(session: Cautious<'_>) -> Option<[String; 2]> {
+    let own = session.character_set.unwrap_or_default();
     let variables = [
-        ("sql_safe_updates", "0", "1", safe_updates),
-        ("sql_big_selects", "1", "0", !big_selects),
+        ("sql_safe_updates", "0", "1", session.safe_updates),
+        ("sql_big_selects", "1", "0", !session.big_selects),
+        ("character_set_client", "utf8mb4", own, !own.is_empty()),
     ];
-    let set = |values: &dyn Fn(&'static str, &'static str) -> &'static str| {
-        let cautious = variables.iter().filter(|(.., is_cautious)| *is_cautious);
-        let list = cautious.map(|(name, free, own, _)| format!("{name} = {}", values(free, own)));
+    let variables = variables.iter().filter(|(.., is_cautious)| *is_cautious);
+    let set = |is_own: bool| {
+        let list = variables.clone().map(|(name, free, own, _)| {
+            let value = if is_own { own } else { free };
+            format!("{name} = {value}")
+        });
         format!("SET SESSION {}", list.collect::<Vec<_>>().join(", "))
     };
-    let is_cautious = safe_updates || !big_selects;
-    is_cautious.then(|| [set(&|free, _| free), set(&|_, own| own)])
+    (variables.clone().count() > 0).then(|| [set(false), set(true)])
 }
 
 /// The statement with MariaDB's variables set for it alone: `name = value, ..`.

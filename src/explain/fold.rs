@@ -2,7 +2,7 @@
 
 use super::{Explanation, Keys, Sent, Situation, Way, locks};
 use crate::catalog::HotTable;
-use crate::counter::fold::{self, COMMIT, FoldStatements, OpenRow};
+use crate::counter::fold::{self, COMMIT, Cautious, FoldStatements, OpenRow};
 use crate::counter::{Key, KeyForm};
 use crate::sql::plan::{ConsistentRead, Fold, FoldTable, Scope};
 use crate::sql::template::{Filling, Template};
@@ -99,7 +99,11 @@ fn of_keys(keys: &Keys, situation: &Situation) -> Vec<Sent> {
     let key = some_key(table);
     let asked = Some(std::slice::from_ref(&key)).filter(|_| predicate.is_some());
     sends.push(Sent::Control(fold::open_rows(table, &form, asked)));
-    let around = fold::without_caution(situation.safe_updates, true);
+    let around = fold::without_caution(Cautious {
+        safe_updates: situation.safe_updates,
+        big_selects: true,
+        character_set: None,
+    });
     let [before, after] = around.map_or([None, None], |around| around.map(Some));
     sends.extend(before.map(Sent::text));
     let row = OpenRow { key, slot: 0 };

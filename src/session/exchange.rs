@@ -174,6 +174,62 @@ impl Session {
         Ok(answer)
     }
 
+    /// Runs a query of the proxy's that names hot tables, and returns at most this many of its rows. The inner error is
+    /// an ERR payload.
+    pub(crate) async fn rows_of(
+        &mut self,
+        text: &[u8],
+        most: usize,
+    ) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
+        let own = self.begin_names(text).await?;
+        self.write_query(text).await?;
+        let rows = self.read_internal_rows(most).await?;
+        self.end_names(own).await?;
+        Ok(rows)
+    }
+
+    /// Does the same for a query that is asked until it is answered, as [`Session::insist`] does.
+    pub(crate) async fn insist_on(&mut self, text: &str) -> Result<InternalResponse, Error> {
+        let own = self.begin_names(text.as_bytes()).await?;
+        let answer = self.insist(text).await?;
+        self.end_names(own).await?;
+        Ok(answer)
+    }
+
+    /// The session's `character_set_client`, if names in this text of the proxy's, which is UTF-8, would be others in
+    /// it.
+    pub(crate) fn other_names_in(&self, text: &[u8]) -> Option<&str> {
+        let variables = self.state.variables.as_ref()?;
+        let differs = variables.of_texts.other_names && !text.is_ascii();
+        differs.then_some(&variables.character_set_client)
+    }
+
+    /// Has the server read names in this text as the catalog has them, until [`Session::end_names`].
+    pub(crate) async fn begin_names(&mut self, text: &[u8]) -> Result<Option<String>, Error> {
+        let own = self.other_names_in(text).map(str::to_owned);
+        if own.is_some() {
+            self.set_character_set("utf8mb4").await?;
+        }
+        Ok(own)
+    }
+
+    pub(crate) async fn end_names(&mut self, own: Option<String>) -> Result<(), Error> {
+        match own {
+            Some(own) => self.set_character_set(&own).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Sets `character_set_client`. If that is refused, the session ends: its texts would be misread.
+    async fn set_character_set(&mut self, name: &str) -> Result<(), Error> {
+        // A transaction that is gone does not matter to it.
+        let lost = self.state.lost.take();
+        let set = format!("SET SESSION character_set_client = {name}");
+        let set = self.insist(set).await?;
+        self.state.lost = lost.or(self.state.lost.take());
+        set.into_result().map_err(|_| Error::Open)
+    }
+
     /// Has the server say whether a transaction is open, where an error has left that in doubt.
     pub(crate) async fn settle_doubt(&mut self) -> Result<(), Error> {
         if self.state.last.leaves_doubt {

@@ -15,7 +15,6 @@ impl Session {
     /// The variables that decide how a text is read. Asks the upstream if they are not known. `None` if it does not
     /// say.
     pub(crate) async fn variables(&mut self) -> Result<Option<Arc<SessionVariables>>, Error> {
-        self.see_shadows().await?;
         if self.state.variables.is_none() {
             self.state.definitions.clear();
             self.state.combining = Combining::Unknown;
@@ -38,6 +37,7 @@ impl Session {
                 }
             }
         }
+        self.see_shadows().await?;
         Ok(self.state.of_texts().cloned())
     }
 }

@@ -100,7 +100,7 @@ impl Session {
             self.state.temporary.hide.clear();
             for table in self.hot.catalog.tables.clone() {
                 let question = fold::show_create(&table);
-                let is_temporary = match self.insist(question).await? {
+                let is_temporary = match self.insist_on(&question).await? {
                     InternalResponse::Row(row) => matches!(
                         row.get(1),
                         Some(Some(text)) if text.starts_with(b"CREATE TEMPORARY")

@@ -226,8 +226,8 @@ fn obstacle(text: &[u8], variables: &SessionVariables, catalog: &Catalog) -> Opt
     if names_like_ours(text) {
         return Some(Reason::Unresolved);
     }
-    // Names beyond ASCII can only be compared in a character set that we know.
-    if std::str::from_utf8(text).is_err()
+    // Names beyond ASCII can only be compared, and written, in the character set of the catalog.
+    if (variables.other_names || std::str::from_utf8(text).is_err())
         && catalog.tables.iter().any(|table| has_foreign_name(table))
     {
         return Some(Reason::CharacterSet);

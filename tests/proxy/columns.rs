@@ -24,6 +24,7 @@ on_both![
     a_hot_table_may_get_a_column,
     variables_have_the_type_of_their_value,
     temporary_tables_may_come_and_go,
+    names_are_sent_in_the_characters_of_the_session,
 ];
 
 const ADD: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
@@ -361,4 +362,76 @@ fn integer(answer: &[Packet]) -> i64 {
     let mut bytes = [0; 8];
     bytes[..row.len()].copy_from_slice(row);
     i64::from_le_bytes(bytes)
+}
+
+/// Statements in latin1, about a table with names beyond ASCII. The proxy's own statements name it as well.
+async fn names_are_sent_in_the_characters_of_the_session(flavour: Flavour) {
+    const SCHEMA: &str = "columns_names";
+    const TABLES: &str = "CREATE TABLE `größen` (`schlüssel` INT PRIMARY KEY, `größe` INT NOT NULL, titel VARCHAR(20), \
+         `geändert` DATETIME NULL) DEFAULT CHARSET = utf8mb4; \
+         INSERT INTO `größen` VALUES (1, 10, 'a', NULL), (2, 20, 'b', NULL)";
+    const STATEMENTS: &[&str] = &[
+        "UPDATE `größen` SET titel = 'ä' WHERE `schlüssel` = 1",
+        "UPDATE `größen` SET `größe` = `größe` + 1 WHERE `schlüssel` = 1",
+        "SELECT `größe`, titel FROM `größen` WHERE `schlüssel` = 1",
+        "SELECT COUNT(*), SUM(`größe`) FROM `größen`",
+        "UPDATE `größen` SET `größe` = 5 WHERE `schlüssel` = 2",
+        "SELECT `größe` FROM `größen` ORDER BY `schlüssel`",
+        "START TRANSACTION",
+        "SELECT `größe` FROM `größen` WHERE `schlüssel` = 2",
+        "UPDATE `größen` SET `größe` = 7, titel = IF(`schlüssel` = 1, 'x', titel)",
+        "SELECT `größe` FROM `größen` ORDER BY `schlüssel`",
+        "SELECT `größe` FROM `größen` WHERE `schlüssel` = 2 FOR UPDATE",
+        "ROLLBACK",
+        "DELETE FROM `größen` WHERE `größe` > 20",
+        "SELECT * FROM `größen`",
+    ];
+    let Twin { plain, proxied, .. } = twin(flavour);
+    let mut answers = Vec::new();
+    for (address, has_proxy) in [(plain, false), (proxied, true)] {
+        create_schema(address, SCHEMA, TABLES).await;
+        let rules =
+            format!("counters:\n- {{table: {SCHEMA}.größen, columns: [größe], rollup: 1h}}\n");
+        let proxy = has_proxy.then(|| Proxy::start(address, &rules));
+        let address = proxy.as_ref().map_or(address, |proxy| &proxy.address);
+        let mut other = connect(address, Some(SCHEMA)).await;
+        run(&mut other, "SET NAMES utf8mb4").await;
+        let mut client = connect(address, Some(SCHEMA)).await;
+        run(&mut client, "SET NAMES latin1").await;
+        let mut told = Vec::new();
+        for statement in STATEMENTS {
+            if !statement.contains("TRANSACTION") {
+                for key in [1, 2] {
+                    let add = format!(
+                        "UPDATE `größen` SET `größe` = `größe` + 3 WHERE `schlüssel` = {key}"
+                    );
+                    // In a transaction the client may hold the row.
+                    if told.len() < 6 {
+                        run(&mut other, &add).await;
+                    }
+                }
+            }
+            let text: Vec<u8> = statement
+                .chars()
+                .map(|letter| u8::try_from(u32::from(letter)).expect("latin1"))
+                .collect();
+            let payload = [&[command::QUERY][..], &text].concat();
+            client.send(&payload).await.expect("sent");
+            let packets = client
+                .packets(ResponseKind::Results)
+                .await
+                .expect("an answer");
+            let told_of = |packet: &Packet| packet.packet_kind != PacketKind::Column;
+            let packets = packets
+                .into_iter()
+                .filter(told_of)
+                .map(|packet| packet.payload);
+            told.push((*statement, packets.collect::<Vec<_>>()));
+        }
+        answers.push(told);
+    }
+    let proxied = answers.pop().expect("answers");
+    for (proxied, direct) in proxied.iter().zip(&answers[0]) {
+        assert_eq!(proxied, direct);
+    }
 }

@@ -207,8 +207,8 @@ impl Session {
         let folded = self.state.transaction.rows().predicates_of_folded(&table);
         let text = snapshot::rows(&table, &form, keys.predicate.as_deref(), &folded);
         let sent = Instant::now();
-        self.write_query(&self.reading(&text)).await?;
-        let rows = match self.read_internal_rows(snapshot::MOST_ROWS + 1).await? {
+        let text = self.reading(&text).into_owned();
+        let rows = match self.rows_of(&text, snapshot::MOST_ROWS + 1).await? {
             Ok(rows) => rows,
             Err(error) if is_interrupted_sum(&error) => {
                 let error = self.interruption(TimeLimit::OfSession, sent).await?;
@@ -248,8 +248,8 @@ impl Session {
     ) -> Result<Result<Vec<SnapshotRow>, Refusal>, Error> {
         let OfTable { table, form, rows } = of_table;
         let lock = snapshot::lock(table, form, rows);
-        self.write_query(&self.locking(&lock)).await?;
-        let locked = match self.read_internal_rows(snapshot::MOST_ROWS + 1).await? {
+        let lock = self.locking(&lock).into_owned();
+        let locked = match self.rows_of(&lock, snapshot::MOST_ROWS + 1).await? {
             Ok(locked) => locked,
             Err(error) => return Ok(Err(Refusal::of(error))),
         };

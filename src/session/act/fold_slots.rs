@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::catalog::HotTable;
-use crate::counter::fold::{self, FoldStatements, Move, OpenRow};
+use crate::counter::fold::{self, Cautious, FoldStatements, Move, OpenRow};
 use crate::counter::{Key, KeyForm};
 use crate::session::Session;
 use crate::session::error::Error;
@@ -236,7 +236,11 @@ impl Session {
             }
             // For a view, or a table of another engine, the server returns something else. It refuses an account that
             // has privileges on columns only.
-            are_locked = match self.run_internal(fold::show_create_of(path)).await? {
+            let question = fold::show_create_of(path);
+            let own = self.begin_names(question.as_bytes()).await?;
+            let shown = self.run_internal(question).await?;
+            self.end_names(own).await?;
+            are_locked = match shown {
                 InternalResponse::Row(row) => {
                     matches!(row.get(1), Some(Some(text)) if is_of_innodb(text))
                 }
@@ -358,8 +362,8 @@ impl Session {
 
     /// The base rows that an internal statement locks.
     async fn internal_rows(&mut self, lock: &[u8]) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
-        self.write_query(&self.locking(lock)).await?;
-        let rows = self.read_internal_rows(fold::MOST_LOCKED + 1).await?;
+        let text = self.locking(lock).into_owned();
+        let rows = self.rows_of(&text, fold::MOST_LOCKED + 1).await?;
         Ok(rows.map_err(|error| self.of_hot_table(error)))
     }
 
@@ -490,9 +494,12 @@ impl Session {
         texts: &[Vec<u8>],
     ) -> Result<Result<Vec<InternalResponse>, Vec<u8>>, Error> {
         self.variables().await?;
-        let variables = self.state.variables.as_ref();
-        let around = variables.and_then(|variables| {
-            fold::without_caution(variables.of_texts.safe_updates, variables.big_selects)
+        let around = self.state.variables.as_ref().and_then(|variables| {
+            fold::without_caution(Cautious {
+                safe_updates: variables.of_texts.safe_updates,
+                big_selects: variables.big_selects,
+                character_set: texts.iter().find_map(|text| self.other_names_in(text)),
+            })
         });
         let [before, after] = around.map_or([None, None], |around| around.map(Some));
         if let Some(before) = before

@@ -104,7 +104,7 @@ impl Session {
             self.shared.control.forgets_losses() && self.holds_locks().await != Some(false);
         // A loss until now is told here.
         for question in fold::no_rows(table) {
-            if self.insist(question).await?.into_result().is_ok() {
+            if self.insist_on(&question).await?.into_result().is_ok() {
                 break;
             }
         }
@@ -306,8 +306,8 @@ impl Session {
             return Ok(Ok(None));
         };
         let text = fold::digests(table, predicate, &form, look);
-        self.write_query(&self.reading(&text)).await?;
-        let rows = match self.read_internal_rows(fold::MOST_LOCKED + 1).await? {
+        let text = self.reading(&text).into_owned();
+        let rows = match self.rows_of(&text, fold::MOST_LOCKED + 1).await? {
             Err(error) => return Ok(Err(error)),
             Ok(rows) => rows,
         };

@@ -36,6 +36,8 @@ pub(crate) struct Variables {
     pub big_selects: bool,
     /// `character_set_client` and `character_set_connection` are both UTF-8.
     pub speaks_utf8: bool,
+    /// `character_set_client`.
+    pub character_set_client: String,
     /// `sql_mode`, as the server spells it.
     modes: String,
     /// The language of info texts.
@@ -99,6 +101,7 @@ impl Variables {
         let of_texts = SessionVariables {
             schema: text(0),
             unsafe_character_set: UNSAFE_CHARACTER_SETS.contains(&client.as_str()),
+            other_names: !client.starts_with("utf8"),
             safe_updates: is(3, b"1"),
             ..SessionVariables::default()
         };
@@ -113,6 +116,7 @@ impl Variables {
             auto_is_null: is(7, b"1"),
             big_selects: !is(6, b"0"),
             speaks_utf8: is(4, b"1"),
+            character_set_client: client,
             modes,
             info: match is(8, b"1") {
                 true => InfoText::English,
