@@ -56,6 +56,13 @@ pub struct Catalog {
 }
 
 impl Catalog {
+    /// Whether a hot table has a name beyond ASCII: its own, its schema's or a column's.
+    pub fn has_names_beyond_ascii(&self) -> bool {
+        self.tables
+            .iter()
+            .any(|table| table.has_names_beyond_ascii())
+    }
+
     /// The same for a server that is one of several that take writes.
     #[must_use]
     pub fn of_several_writers(mut self) -> Self {
@@ -174,6 +181,14 @@ pub struct HotTable {
 }
 
 impl HotTable {
+    /// Whether its own name, its schema's or a column's is beyond ASCII.
+    pub fn has_names_beyond_ascii(&self) -> bool {
+        let columns = self.columns.iter().map(|column| &column.name);
+        columns
+            .chain([&self.schema, &self.name])
+            .any(|name| !name.is_ascii())
+    }
+
     /// Numbers of slots from here on are gates: see `counter::gates`.
     pub const FIRST_GATE: u16 = u16::MAX - 1;
 

@@ -155,11 +155,20 @@ pub struct OpenRow {
     pub slot: u16,
 }
 
-/// Lifts for one query what a session may have set: `max_join_size`, and the sql_mode, by which CHAR may be shown with
-/// spaces at its end. MySQL takes no empty mode here; NO_DIR_IN_CREATE has nothing to do with queries. It is a comment
-/// to MariaDB, which needs [`with_variables`].
-pub(super) const ALL_ROWS: &str =
-    "/*+ SET_VAR(sql_big_selects = 1) SET_VAR(sql_mode = 'NO_DIR_IN_CREATE') */";
+/// Lifts `max_join_size` for one query. It is a comment to MariaDB, which needs [`with_variables`].
+pub(super) const ALL_ROWS: &str = "/*+ SET_VAR(sql_big_selects = 1) */";
+
+/// A query that begins with [`ALL_ROWS`], with this sql_mode besides. MySQL takes no empty mode there.
+pub fn with_mode(mode: &str, text: &[u8]) -> Vec<u8> {
+    let hint = format!("/*+ SET_VAR(sql_big_selects = 1) SET_VAR(sql_mode = '{mode}') */");
+    match memchr::memmem::find(text, ALL_ROWS.as_bytes()) {
+        Some(at) => {
+            let (head, tail) = (&text[..at], &text[at + ALL_ROWS.len()..]);
+            [head, hint.as_bytes(), tail].concat()
+        }
+        None => text.to_vec(),
+    }
+}
 
 /// Ends a query of one row. Under `sql_select_limit = 0`, servers run, and lock, nothing for a query without a limit of
 /// its own.

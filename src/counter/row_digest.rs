@@ -27,7 +27,8 @@ fn bytes(column: &Column) -> String {
         "char" => format!("RTRIM({name})"),
         // Text of these is in `character_set_connection`.
         "tinyint" | "smallint" | "mediumint" | "int" | "integer" | "bigint" | "decimal"
-        | "numeric" | "float" | "double" | "year" | "date" | "datetime" | "time" => {
+        | "numeric" | "float" | "double" | "year" | "date" | "datetime" | "time" | "uuid"
+        | "inet4" | "inet6" => {
             format!("CONVERT(CONCAT({name}) USING ascii)")
         }
         _ => format!("CONCAT({name})"),

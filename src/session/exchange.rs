@@ -11,7 +11,9 @@ use crate::reason::Reason;
 use crate::session::Session;
 use crate::session::error::Error;
 use crate::session::link::definitions::Agreement;
-use crate::session::link::internal::{InternalResponse, Row, is_interrupted, is_outgrown};
+use crate::session::link::internal::{
+    InternalResponse, Row, is_deadlock, is_interrupted, is_outgrown,
+};
 use crate::session::link::rewrite::{ResponseContext, Rewrite, Rewritten};
 use crate::sql::Kind;
 use crate::wire::command::{self, encode_query, encode_statement_command};
@@ -174,21 +176,7 @@ impl Session {
         Ok(answer)
     }
 
-    /// Runs a query of the proxy's that names hot tables, and returns at most this many of its rows. The inner error is
-    /// an ERR payload.
-    pub(crate) async fn rows_of(
-        &mut self,
-        text: &[u8],
-        most: usize,
-    ) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
-        let own = self.begin_names(text).await?;
-        self.write_query(text).await?;
-        let rows = self.read_internal_rows(most).await?;
-        self.end_names(own).await?;
-        Ok(rows)
-    }
-
-    /// Does the same for a query that is asked until it is answered, as [`Session::insist`] does.
+    /// Runs a query of the proxy's that names hot tables, as [`Session::insist`] does.
     pub(crate) async fn insist_on(&mut self, text: &str) -> Result<InternalResponse, Error> {
         let own = self.begin_names(text.as_bytes()).await?;
         let answer = self.insist(text).await?;
@@ -197,37 +185,52 @@ impl Session {
     }
 
     /// The session's `character_set_client`, if names in this text of the proxy's, which is UTF-8, would be others in
-    /// it.
+    /// it. The session's variables must be known. Where a hot table has such a name, folds have no predicates of the
+    /// client's, in another character set.
     pub(crate) fn other_names_in(&self, text: &[u8]) -> Option<&str> {
         let variables = self.state.variables.as_ref()?;
-        let differs = variables.of_texts.other_names && !text.is_ascii();
-        differs.then_some(&variables.character_set_client)
+        let own = variables.of_texts.other_characters.as_deref()?;
+        let differs = !text.is_ascii() && self.hot.catalog.has_names_beyond_ascii();
+        differs.then_some(own)
     }
 
     /// Has the server read names in this text as the catalog has them, until [`Session::end_names`].
     pub(crate) async fn begin_names(&mut self, text: &[u8]) -> Result<Option<String>, Error> {
         let own = self.other_names_in(text).map(str::to_owned);
-        if own.is_some() {
-            self.set_character_set("utf8mb4").await?;
+        if own.is_some()
+            && let InternalResponse::Err(error) = self.insist(set_character_set("utf8mb4")).await?
+        {
+            // The transaction may be lost, which is told.
+            self.state.lost.get_or_insert(error);
+            return Err(Error::Lost);
         }
         Ok(own)
     }
 
     pub(crate) async fn end_names(&mut self, own: Option<String>) -> Result<(), Error> {
         match own {
-            Some(own) => self.set_character_set(&own).await,
+            Some(own) => self.set_back(&set_character_set(&own)).await,
             None => Ok(()),
         }
     }
 
-    /// Sets `character_set_client`. If that is refused, the session ends: its texts would be misread.
-    async fn set_character_set(&mut self, name: &str) -> Result<(), Error> {
-        // A transaction that is gone does not matter to it.
-        let lost = self.state.lost.take();
-        let set = format!("SET SESSION character_set_client = {name}");
-        let set = self.insist(set).await?;
-        self.state.lost = lost.or(self.state.lost.take());
-        set.into_result().map_err(|_| Error::Open)
+    /// Sets a variable to the session's own value. If that is refused, the session ends: it would go on with another.
+    pub(crate) async fn set_back(&mut self, text: &str) -> Result<(), Error> {
+        // A transaction that is gone does not matter to it. The server may tell that here.
+        let mut lost = self.state.lost.take();
+        for _ in 0..MOST_TRIES {
+            let set = self.insist(text).await?;
+            lost = lost.or(self.state.lost.take());
+            match set {
+                InternalResponse::Err(error) if is_deadlock(&error) => {}
+                InternalResponse::Err(_) => break,
+                _ => {
+                    self.state.lost = lost;
+                    return Ok(());
+                }
+            }
+        }
+        Err(Error::Open)
     }
 
     /// Has the server say whether a transaction is open, where an error has left that in doubt.
@@ -525,4 +528,8 @@ pub(crate) fn loss() -> Vec<u8> {
     }
     .encode(&mut error);
     error
+}
+
+fn set_character_set(name: &str) -> String {
+    format!("SET SESSION character_set_client = {name}")
 }

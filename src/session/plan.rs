@@ -155,9 +155,16 @@ impl Session {
         text: &[u8],
         variables: &Arc<SessionVariables>,
     ) -> Result<Arc<Plan>, Error> {
-        if self.variables().await?.as_ref() == Some(variables) {
+        let now = self.variables().await?;
+        if now.as_ref() == Some(variables) {
             return self.plan(text).await;
         }
+        // What is sent in its place is sent now, and its names would be others.
+        let other_characters = now.and_then(|now| now.other_characters.clone());
+        let variables = &Arc::new(SessionVariables {
+            other_characters: other_characters.or_else(|| variables.other_characters.clone()),
+            ..SessionVariables::clone(variables)
+        });
         let plan = self.plan_anew(text, Arc::clone(variables)).await;
         Ok(Arc::new(match plan.sends_its_text_edited() {
             // The server would read it under other variables than the client's.

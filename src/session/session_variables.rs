@@ -37,7 +37,9 @@ impl Session {
                 }
             }
         }
-        self.see_shadows().await?;
+        if self.state.temporary.are_doubted {
+            Box::pin(self.see_shadows()).await?;
+        }
         Ok(self.state.of_texts().cloned())
     }
 }

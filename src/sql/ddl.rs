@@ -41,6 +41,13 @@ pub(super) fn plan(text: &[u8], variables: &SessionVariables, catalog: &Catalog)
         catalog,
         words: Words::new(text, variables),
     };
+    // The names cannot be compared.
+    let is_other = variables.other_characters.is_some() && !text.is_ascii();
+    if is_other && catalog.has_names_beyond_ascii() {
+        let mut tables = mentioned(text, catalog);
+        tables.retain(|table| table.has_names_beyond_ascii());
+        return reader.ddl(tables, true);
+    }
     if reader.words.has_inner_mark(b';') {
         // A routine's body, or several statements that could not be separated.
         return reader.ddl(mentioned(text, catalog), false);

@@ -27,8 +27,8 @@ pub struct SessionVariables {
     /// `character_set_client` may hide an ASCII byte inside a character (big5, cp932, gbk, gb18030, sjis):
     /// such text cannot be lexed byte by byte.
     pub unsafe_character_set: bool,
-    /// `character_set_client` is not UTF-8: names beyond ASCII have other bytes than in the catalog.
-    pub other_names: bool,
+    /// `character_set_client`, if it is not UTF-8: names beyond ASCII have other bytes in it than in the catalog.
+    pub other_characters: Option<String>,
     /// `sql_safe_updates` is on.
     pub safe_updates: bool,
     /// `sql_mode` has HIGH_NOT_PRECEDENCE.

@@ -227,8 +227,8 @@ fn obstacle(text: &[u8], variables: &SessionVariables, catalog: &Catalog) -> Opt
         return Some(Reason::Unresolved);
     }
     // Names beyond ASCII can only be compared, and written, in the character set of the catalog.
-    if (variables.other_names || std::str::from_utf8(text).is_err())
-        && catalog.tables.iter().any(|table| has_foreign_name(table))
+    if (variables.other_characters.is_some() || std::str::from_utf8(text).is_err())
+        && catalog.has_names_beyond_ascii()
     {
         return Some(Reason::CharacterSet);
     }
@@ -238,13 +238,6 @@ fn obstacle(text: &[u8], variables: &SessionVariables, catalog: &Catalog) -> Opt
 /// Whether a text has names that begin like the aliases in the proxy's own texts.
 pub(super) fn names_like_ours(text: &[u8]) -> bool {
     mentions(text, b"countersink_")
-}
-
-fn has_foreign_name(table: &HotTable) -> bool {
-    let columns = table.columns.iter().map(|column| &column.name);
-    columns
-        .chain([&table.schema, &table.name])
-        .any(|name| !name.is_ascii())
 }
 
 /// The plan of a statement that names hot tables but is not understood.

@@ -202,9 +202,9 @@ pub struct RowEncoder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Columns {
     /// Of rows in the binary protocol.
-    Binary(Vec<Conversion>),
+    Binary(Box<[Conversion]>),
     /// Of rows in the text protocol: whether [`is_narrower`] holds.
-    Text(Vec<bool>),
+    Text(Box<[bool]>),
 }
 
 /// Whether the numbers of a column come in UTF-16 or UTF-32, by `character_set_results`, where those of the client's
@@ -242,7 +242,7 @@ impl RowEncoder {
             .iter()
             .any(|conversion| conversion.from != conversion.to)
             .then_some(Self {
-                columns: Columns::Binary(conversions),
+                columns: Columns::Binary(conversions.into()),
             })
     }
 
@@ -250,7 +250,7 @@ impl RowEncoder {
     /// holds for none.
     pub fn of_text(narrower: Vec<bool>) -> Option<Self> {
         narrower.contains(&true).then_some(Self {
-            columns: Columns::Text(narrower),
+            columns: Columns::Text(narrower.into()),
         })
     }
 

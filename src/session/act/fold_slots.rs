@@ -375,13 +375,27 @@ impl Session {
         }
     }
 
-    /// A query of the proxy's as it is sent: `max_join_size` does not refuse it, and the sql_mode changes none of its
-    /// values. To MySQL, a hint in the text says that.
+    /// A query of the proxy's as it is sent, which `max_join_size` does not refuse. To MySQL, a hint in the text says
+    /// that.
     pub(crate) fn reading<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
-        let is_lifted = !self.state.has_big_selects() || self.state.may_pad_char();
-        match self.hot.catalog.mariadb && is_lifted {
-            true => fold::with_variables("sql_big_selects = 1, sql_mode = ''", text).into(),
+        match self.hot.catalog.mariadb && !self.state.has_big_selects() {
+            true => fold::with_variables("sql_big_selects = 1", text).into(),
             false => text.into(),
+        }
+    }
+
+    /// The same for a query whose predicate has keys in it that were read before. They have no spaces at their end, so
+    /// CHAR must have none either.
+    pub(crate) fn reading_by_keys<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+        let Some(mode) = self.state.mode_without_padding() else {
+            return self.reading(text);
+        };
+        match self.hot.catalog.mariadb {
+            true => {
+                let set = format!("sql_big_selects = 1, sql_mode = '{mode}'");
+                fold::with_variables(&set, text).into()
+            }
+            false => fold::with_mode(&mode, text).into(),
         }
     }
 
@@ -509,13 +523,7 @@ impl Session {
         }
         let ran = self.run_in_turn(texts).await?;
         if let Some(after) = after {
-            // A transaction that is gone does not matter to it.
-            let lost = self.state.lost.take();
-            let restored = self.insist(after).await?;
-            self.state.lost = lost.or(self.state.lost.take());
-            if let InternalResponse::Err(error) = restored {
-                return Ok(ran.and(Err(error)));
-            }
+            self.set_back(&after).await?;
         }
         Ok(ran.map_err(as_killed))
     }

@@ -14,6 +14,7 @@ use crate::catalog::HotTable;
 use crate::counter::fold::{self, Look};
 use crate::counter::{Key, KeyForm};
 use crate::session::Session;
+use crate::session::act::own_rows::Named;
 use crate::session::error::Error;
 use crate::session::link::internal::{Failure, failure};
 use crate::session::state::prepared::Statement;
@@ -103,7 +104,8 @@ impl Session {
         let open: BTreeSet<Key> = open.into_iter().flatten().map(|row| row.key).collect();
         let open: Vec<Key> = open.into_iter().collect();
         let predicate = fold::with_slots(table, &form, &open);
-        let before = self.digests(table, Some(&predicate), Look::Consistent);
+        let rows = (Some(&predicate[..]), Named::ByKeys);
+        let before = self.digests(table, rows, Look::Consistent);
         match before.await? {
             Ok(Some(before)) => {
                 let rows = self.state.transaction.rows_mut();

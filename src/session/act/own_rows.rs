@@ -28,6 +28,15 @@ use crate::wire::response::ResponseKind;
 const SAVEPOINT: &str = "SAVEPOINT countersink_fold";
 pub(crate) const UNDO: &str = "ROLLBACK TO SAVEPOINT countersink_fold";
 
+/// How a predicate names rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    /// In the client's words, which the session's sql_mode may give their meaning.
+    ByTheClient,
+    /// By keys that were read before.
+    ByKeys,
+}
+
 /// What the transaction had done to rows when the savepoint was set.
 pub(crate) type Mark = Kept;
 
@@ -251,13 +260,16 @@ impl Session {
         let InternalResponse::Row(row) = self.insist(SELECT_LIMIT).await? else {
             return Ok(Writes(None));
         };
-        let own = row.into_iter().next().flatten().unwrap_or_default();
-        self.insist(set_select_limit(&u64::MAX.to_string())).await?;
+        let Some(own) = row.into_iter().next().flatten() else {
+            return Ok(Writes(None));
+        };
+        let lifted = set_select_limit(&u64::MAX.to_string());
+        if self.insist(lifted).await?.into_result().is_err() {
+            return Ok(Writes(None));
+        }
         let rows = self.write_counters().await?;
         let own = set_select_limit(&String::from_utf8_lossy(&own));
-        if self.insist(own).await?.into_result().is_err() {
-            return Err(Error::Open);
-        }
+        self.set_back(&own).await?;
         let rows = rows.filter(|rows| rows.len() == COUNTERS);
         Ok(Writes::of(rows))
     }
@@ -283,7 +295,8 @@ impl Session {
         predicate: Option<&[u8]>,
         inserted: Option<Vec<u8>>,
     ) -> Result<Result<Option<Suspects>, Vec<u8>>, Error> {
-        let before = match self.digests(table, predicate, Look::Locked).await? {
+        let rows = (predicate, Named::ByTheClient);
+        let before = match self.digests(table, rows, Look::Locked).await? {
             Err(error) => return Ok(Err(error)),
             Ok(before) => before,
         };
@@ -299,14 +312,17 @@ impl Session {
     pub(crate) async fn digests(
         &mut self,
         table: &Arc<HotTable>,
-        predicate: Option<&[u8]>,
+        (predicate, named): (Option<&[u8]>, Named),
         look: Look,
     ) -> Result<Result<Option<Vec<Digested>>, Vec<u8>>, Error> {
         let Some(form) = KeyForm::of(table) else {
             return Ok(Ok(None));
         };
         let text = fold::digests(table, predicate, &form, look);
-        let text = self.reading(&text).into_owned();
+        let text = match named {
+            Named::ByTheClient => self.reading(&text).into_owned(),
+            Named::ByKeys => self.reading_by_keys(&text).into_owned(),
+        };
         let rows = match self.rows_of(&text, fold::MOST_LOCKED + 1).await? {
             Err(error) => return Ok(Err(error)),
             Ok(rows) => rows,
@@ -318,15 +334,33 @@ impl Session {
         Ok(Ok(digested.collect()))
     }
 
-    /// Does the same for rows that the transaction has locked, behind a statement that has run: nobody can be told of a
-    /// KILL then, so it looks again.
+    /// Runs a query of the proxy's that names hot tables, and returns at most this many of its rows. The inner error is
+    /// an ERR payload.
+    pub(crate) async fn rows_of(
+        &mut self,
+        text: &[u8],
+        most: usize,
+    ) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
+        if self.hot.catalog.has_names_beyond_ascii() {
+            self.variables().await?;
+        }
+        let own = self.begin_names(text).await?;
+        self.write_query(text).await?;
+        let rows = self.read_internal_rows(most).await?;
+        self.end_names(own).await?;
+        Ok(rows)
+    }
+
+    /// Does the same as [`Session::digests`] for rows that the transaction has locked, behind a statement that has run:
+    /// nobody can be told of a KILL then, so it looks again.
     pub(crate) async fn digests_in_any_case(
         &mut self,
         table: &Arc<HotTable>,
         predicate: Option<&[u8]>,
         look: Look,
     ) -> Result<Result<Option<Vec<Digested>>, Vec<u8>>, Error> {
-        let mut found = self.digests(table, predicate, look).await?;
+        let rows = (predicate, Named::ByTheClient);
+        let mut found = self.digests(table, rows, look).await?;
         for _ in 1..MOST_TRIES {
             let is_killed = |error: &[u8]| {
                 reply::Err::decode(error).is_ok_and(|error| error.code == ER_QUERY_INTERRUPTED)
@@ -334,7 +368,7 @@ impl Session {
             if !matches!(&found, Err(error) if is_killed(error)) {
                 break;
             }
-            found = self.digests(table, predicate, look).await?;
+            found = self.digests(table, rows, look).await?;
         }
         Ok(found)
     }
@@ -369,7 +403,8 @@ impl Session {
             }
             let predicate = predicates.join(&b" OR "[..]);
             let (table, look) = (&suspects.table, suspects.look);
-            let after = match self.digests(table, Some(&predicate), look).await? {
+            let rows = (Some(&predicate[..]), Named::ByKeys);
+            let after = match self.digests(table, rows, look).await? {
                 // The table has been altered since the catalog was read, so it cannot be determined which rows have
                 // changed.
                 Err(error) if is_unknown_column(&error) => None,

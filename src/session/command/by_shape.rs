@@ -42,7 +42,6 @@ impl Session {
                 self.state.running.planned = Planned::ForGood;
                 return done;
             }
-            self.see_shadows().await?;
             match self.find_or_plan(text).await? {
                 Some(anew) => found = anew,
                 None => {

@@ -20,8 +20,15 @@ impl Session {
         if statement.text.is_empty() {
             return Ok(());
         }
+        let mut is_new = false;
+        if self.hot.catalog.has_names_beyond_ascii() {
+            let now = self.variables().await?;
+            let other_names = now.is_some_and(|now| now.other_characters.is_some());
+            is_new = statement.other_names != other_names;
+            statement.other_names = other_names;
+        }
         self.see_shadows().await?;
-        let is_new = statement.planned_by != self.hot.number
+        is_new |= statement.planned_by != self.hot.number
             || statement.shadowed != self.state.temporary.hide;
         match is_new {
             true => Box::pin(self.plan_again(statement)).await,

@@ -117,6 +117,7 @@ impl Session {
                 statement.columns.kinds = kinds;
                 statement.text = text;
                 statement.shadowed = shadowed;
+                statement.other_names = variables.other_characters.is_some();
                 statement.variables = Some(variables);
                 statement.planned_by = planned_by;
             } else {
@@ -224,6 +225,7 @@ impl Session {
             text: Vec::new(),
             shadowed: Vec::new(),
             variables: None,
+            other_names: false,
             planned_by: 0,
             asks: None,
             one_shot: Effect::Ends,

@@ -30,6 +30,12 @@ impl Diagnostics {
                 let count = i64::try_from(ok.affected_rows).unwrap_or(i64::MAX);
                 (count, Some(usize::from(ok.warnings)))
             }
+            // The old EOF.
+            (Some(&reply::EOF), _) if last.len() == 5 => (
+                -1,
+                Some(usize::from(u16::from_le_bytes([last[1], last[2]]))),
+            ),
+            (Some(&reply::EOF), Ok(ok)) => (-1, Some(usize::from(ok.warnings))),
             _ => (-1, None),
         };
         let counts = match &messages {

@@ -243,6 +243,12 @@ impl State {
         variables.is_none_or(|variables| variables.has_mode("PAD_CHAR_TO_FULL_LENGTH"))
     }
 
+    /// The sql_mode without PAD_CHAR_TO_FULL_LENGTH, if it has that. It is never empty.
+    pub(crate) fn mode_without_padding(&self) -> Option<String> {
+        let variables = self.variables.as_ref()?;
+        variables.mode_without("PAD_CHAR_TO_FULL_LENGTH")
+    }
+
     /// Whether the client's texts are certainly UTF-8.
     pub(crate) fn speaks_utf8(&self) -> bool {
         let variables = self.variables.as_ref();

@@ -23,6 +23,8 @@ pub(crate) struct Statement {
     pub shadowed: Vec<Arc<HotTable>>,
     /// The session variables when it was prepared. `None` if there is no text.
     pub variables: Option<Arc<SessionVariables>>,
+    /// `character_set_client` was not UTF-8 when it was planned. Looked at where a hot table has a name beyond ASCII.
+    pub other_names: bool,
     /// [`Hot::number`] of the hot tables that it was planned by.
     ///
     /// [`Hot::number`]: crate::session::Hot

@@ -36,8 +36,6 @@ pub(crate) struct Variables {
     pub big_selects: bool,
     /// `character_set_client` and `character_set_connection` are both UTF-8.
     pub speaks_utf8: bool,
-    /// `character_set_client`.
-    pub character_set_client: String,
     /// `sql_mode`, as the server spells it.
     modes: String,
     /// The language of info texts.
@@ -101,7 +99,7 @@ impl Variables {
         let of_texts = SessionVariables {
             schema: text(0),
             unsafe_character_set: UNSAFE_CHARACTER_SETS.contains(&client.as_str()),
-            other_names: !client.starts_with("utf8"),
+            other_characters: Some(client).filter(|client| !client.starts_with("utf8")),
             safe_updates: is(3, b"1"),
             ..SessionVariables::default()
         };
@@ -116,7 +114,6 @@ impl Variables {
             auto_is_null: is(7, b"1"),
             big_selects: !is(6, b"0"),
             speaks_utf8: is(4, b"1"),
-            character_set_client: client,
             modes,
             info: match is(8, b"1") {
                 true => InfoText::English,
@@ -129,6 +126,16 @@ impl Variables {
     /// Whether `sql_mode` has this mode.
     pub(crate) fn has_mode(&self, mode: &str) -> bool {
         self.modes.split(',').any(|has| has == mode)
+    }
+
+    /// `sql_mode` without this mode, if it has it. NO_DIR_IN_CREATE, which has nothing to do with queries, stands for
+    /// no mode.
+    pub(crate) fn mode_without(&self, mode: &str) -> Option<String> {
+        let others: Vec<&str> = self.modes.split(',').filter(|has| *has != mode).collect();
+        self.has_mode(mode).then(|| match others.is_empty() {
+            true => "NO_DIR_IN_CREATE".to_owned(),
+            false => others.join(","),
+        })
     }
 }
 
@@ -184,6 +191,9 @@ mod tests {
         assert_eq!(variables.snapshots, Snapshots::Apart);
         assert_eq!(variables.info, InfoText::English);
         assert!(variables.has_mode("ONLY_FULL_GROUP_BY") && !variables.has_mode("ANSI"));
+        let without = variables.mode_without("ANSI_QUOTES");
+        assert_eq!(without.as_deref(), Some("ONLY_FULL_GROUP_BY"));
+        assert_eq!(variables.mode_without("ANSI"), None);
         assert_eq!(server, Some(Server::new(b"b7d1")));
     }
 

@@ -241,3 +241,41 @@ UPDATE posts SET views = views + 2 WHERE id = 1;
 SELECT views, likes, score, GREATEST(views, likes), ABS(score), ROUND(views, -2), views / 3 FROM posts WHERE id = 1;
 UPDATE posts SET views = 7 WHERE id = 1 nonsense;
 SHOW WARNINGS;
+
+== literals that are not UTF-8 for the server [text]
+SET NAMES latin1;
+INSERT INTO hits (path, n) VALUES ('/é', 1), ('/ß', 2);
+UPDATE hits SET n = n + 5 WHERE path = '/é';
+UPDATE hits SET n = n + 5 WHERE path = '/ß';
+UPDATE hits SET n = n * 2 WHERE path = '/é';
+SELECT n FROM hits WHERE path = '/é';
+BEGIN;
+SELECT n FROM hits WHERE path = '/ß';
+\connection b
+UPDATE hits SET n = n + 7 WHERE n < 9;
+\connection a
+UPDATE hits SET day = '2026-01-01' WHERE path IN ('/é', '/ß');
+SELECT path, n, day FROM hits ORDER BY path;
+UPDATE hits SET n = 0 WHERE path LIKE '/é%';
+SELECT path, n, day FROM hits ORDER BY path;
+COMMIT;
+DELETE FROM hits WHERE path IN ('/é', '/ß');
+SELECT path, n, day FROM hits ORDER BY path;
+
+== keys of which the client writes the spaces [text]
+SET sql_mode = CONCAT(@@sql_mode, ',PAD_CHAR_TO_FULL_LENGTH');
+BEGIN;
+SELECT amount FROM balances;
+\connection b
+UPDATE balances SET amount = amount + 5;
+\connection a
+UPDATE balances SET note = 'x' WHERE currency = 'EUR' AND account LIKE 'al%';
+SELECT account, amount FROM balances ORDER BY account, currency;
+COMMIT;
+SELECT account, amount FROM balances ORDER BY account, currency;
+
+== messages of a query that are not kept [text]
+SET max_error_count = 1;
+SELECT views, title + 0, title + 1 FROM posts WHERE 5 MOD 2 AND id < 3;
+SELECT @@warning_count, @@error_count;
+SHOW WARNINGS;
