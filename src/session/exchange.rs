@@ -179,9 +179,9 @@ impl Session {
     /// Runs a query of the proxy's that names hot tables, as [`Session::insist`] does.
     pub(crate) async fn insist_on(&mut self, text: &str) -> Result<InternalResponse, Error> {
         let own = self.begin_names(text.as_bytes()).await?;
-        let answer = self.insist(text).await?;
+        let answer = self.insist(text).await;
         self.end_names(own).await?;
-        Ok(answer)
+        answer
     }
 
     /// The session's `character_set_client`, if names in this text of the proxy's, which is UTF-8, would be others in
@@ -190,7 +190,7 @@ impl Session {
     pub(crate) fn other_names_in(&self, text: &[u8]) -> Option<&str> {
         let variables = self.state.variables.as_ref()?;
         let own = variables.of_texts.other_characters.as_deref()?;
-        let differs = !text.is_ascii() && self.hot.catalog.has_names_beyond_ascii();
+        let differs = !text.is_ascii() && self.hot.has_names_beyond_ascii;
         differs.then_some(own)
     }
 

@@ -35,19 +35,21 @@ struct Reader<'a> {
 
 /// The plan of CREATE, ALTER, DROP, TRUNCATE, RENAME.
 pub(super) fn plan(text: &[u8], variables: &SessionVariables, catalog: &Catalog) -> Plan {
+    let is_latin1 = variables.other_characters.as_deref() == Some("latin1");
+    if is_latin1 && !text.is_ascii() && catalog.has_names_beyond_ascii() {
+        let text: String = text.iter().copied().map(char::from).collect();
+        let variables = SessionVariables {
+            other_characters: None,
+            ..variables.clone()
+        };
+        return plan(text.as_bytes(), &variables, catalog);
+    }
     let mut reader = Reader {
         text,
         variables,
         catalog,
         words: Words::new(text, variables),
     };
-    // The names cannot be compared.
-    let is_other = variables.other_characters.is_some() && !text.is_ascii();
-    if is_other && catalog.has_names_beyond_ascii() {
-        let mut tables = mentioned(text, catalog);
-        tables.retain(|table| table.has_names_beyond_ascii());
-        return reader.ddl(tables, true);
-    }
     if reader.words.has_inner_mark(b';') {
         // A routine's body, or several statements that could not be separated.
         return reader.ddl(mentioned(text, catalog), false);

@@ -389,6 +389,16 @@ async fn names_are_sent_in_the_characters_of_the_session(flavour: Flavour) {
         "INSERT INTO `größen` VALUES (1, 10, 'a', NULL), (2, 20, 'b', NULL)",
         "SELECT * FROM `größen`",
         "ALTER TABLE `größen` COMMENT = 'ü'",
+        "START TRANSACTION",
+        "CREATE TEMPORARY TABLE `hülle` (`n` INT COMMENT 'é')",
+        "UPDATE `größen` SET titel = 'c' WHERE `schlüssel` = 2",
+        "ROLLBACK",
+        "DROP TEMPORARY TABLE `hülle`",
+        "CREATE TEMPORARY TABLE `größen` (`schlüssel` INT PRIMARY KEY, `größe` INT)",
+        "INSERT INTO `größen` VALUES (1, 5)",
+        "UPDATE `größen` SET `größe` = `größe` + 1 WHERE `schlüssel` = 1",
+        "SELECT * FROM `größen`",
+        "DROP TEMPORARY TABLE `größen`",
         "SELECT `größe` FROM `größen` WHERE `schlüssel` = 2",
     ];
     let Twin { plain, proxied, .. } = twin(flavour);

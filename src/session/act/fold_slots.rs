@@ -238,9 +238,9 @@ impl Session {
             // has privileges on columns only.
             let question = fold::show_create_of(path);
             let own = self.begin_names(question.as_bytes()).await?;
-            let shown = self.run_internal(question).await?;
+            let shown = self.run_internal(question).await;
             self.end_names(own).await?;
-            are_locked = match shown {
+            are_locked = match shown? {
                 InternalResponse::Row(row) => {
                     matches!(row.get(1), Some(Some(text)) if is_of_innodb(text))
                 }
@@ -521,11 +521,11 @@ impl Session {
         {
             return Ok(Err(error));
         }
-        let ran = self.run_in_turn(texts).await?;
+        let ran = self.run_in_turn(texts).await;
         if let Some(after) = after {
             self.set_back(&after).await?;
         }
-        Ok(ran.map_err(as_killed))
+        Ok(ran?.map_err(as_killed))
     }
 
     async fn run_in_turn(

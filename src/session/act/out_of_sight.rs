@@ -89,7 +89,7 @@ impl Session {
             let is_seen = self.state.transaction.rows().is_watched(table);
             let is_there = !self.state.temporary.hide.contains(table);
             if !is_seen && is_there && may_change(text, kind, table) {
-                self.watch_table(table).await?;
+                Box::pin(self.watch_table(table)).await?;
             }
         }
         Ok(())

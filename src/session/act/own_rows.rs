@@ -341,14 +341,17 @@ impl Session {
         text: &[u8],
         most: usize,
     ) -> Result<Result<Vec<Row>, Vec<u8>>, Error> {
-        if self.hot.catalog.has_names_beyond_ascii() {
+        if self.hot.has_names_beyond_ascii {
             self.variables().await?;
         }
         let own = self.begin_names(text).await?;
-        self.write_query(text).await?;
-        let rows = self.read_internal_rows(most).await?;
+        // A transaction that was lost before is told only now.
+        let rows = match self.write_query(text).await {
+            Ok(()) => self.read_internal_rows(most).await,
+            Err(error) => Err(error),
+        };
         self.end_names(own).await?;
-        Ok(rows)
+        rows
     }
 
     /// Does the same as [`Session::digests`] for rows that the transaction has locked, behind a statement that has run:

@@ -21,11 +21,8 @@ impl Session {
             return Ok(());
         }
         let mut is_new = false;
-        if self.hot.catalog.has_names_beyond_ascii() {
-            let now = self.variables().await?;
-            let other_names = now.is_some_and(|now| now.other_characters.is_some());
-            is_new = statement.other_names != other_names;
-            statement.other_names = other_names;
+        if self.hot.has_names_beyond_ascii {
+            is_new = Box::pin(self.keep_up_names(statement)).await?;
         }
         self.see_shadows().await?;
         is_new |= statement.planned_by != self.hot.number
@@ -34,6 +31,19 @@ impl Session {
             true => Box::pin(self.plan_again(statement)).await,
             false => Ok(()),
         }
+    }
+
+    /// Whether names beyond ASCII have other bytes now than when a statement was planned.
+    async fn keep_up_names(&mut self, statement: &mut Statement) -> Result<bool, Error> {
+        let is_counted = self.state.variables.is_some() || self.state.diagnostics.is_some();
+        if statement.asks.is_some() && !is_counted {
+            self.keep_numbers().await?;
+        }
+        let now = self.variables().await?;
+        let other_names = now.is_some_and(|now| now.other_characters.is_some());
+        let is_new = statement.other_names != other_names;
+        statement.other_names = other_names;
+        Ok(is_new)
     }
 
     /// Plans a statement again after a temporary table has come to hide a hot one, or has gone, or the hot tables have

@@ -15,6 +15,8 @@ use crate::sql::{self, Prefilter, Shape};
 pub struct Hot {
     /// The tables.
     pub catalog: Arc<Catalog>,
+    /// Whether one of them has a name beyond ASCII.
+    pub(crate) has_names_beyond_ascii: bool,
     /// Recognises statements that cannot concern them.
     pub prefilter: Prefilter,
     /// Plans of texts and shapes that have been seen.
@@ -53,6 +55,7 @@ impl Hot {
     ) -> Self {
         let tables = catalog.tables.iter().chain(&catalog.without_slots);
         Self {
+            has_names_beyond_ascii: catalog.has_names_beyond_ascii(),
             prefilter: Prefilter::new(&catalog),
             counts: tables
                 .map(|table| metrics.table(&table.schema, &table.name))
