@@ -158,7 +158,7 @@ pub struct OpenRow {
 /// Lifts `max_join_size` for one query. It is a comment to MariaDB, which needs [`with_variables`].
 pub(super) const ALL_ROWS: &str = "/*+ SET_VAR(sql_big_selects = 1) */";
 
-/// A query that begins with [`ALL_ROWS`], with this sql_mode besides. MySQL takes no empty mode there.
+/// A query that begins with `ALL_ROWS`, with this sql_mode besides. MySQL takes no empty mode there.
 pub fn with_mode(mode: &str, text: &[u8]) -> Vec<u8> {
     let hint = format!("/*+ SET_VAR(sql_big_selects = 1) SET_VAR(sql_mode = '{mode}') */");
     match memchr::memmem::find(text, ALL_ROWS.as_bytes()) {
