@@ -15,6 +15,8 @@ use crate::support::client::{connect, latest_deadlock, number, prepare, run};
 pub struct Sum {
     sent: AtomicI64,
     acknowledged: AtomicI64,
+    /// How many clients have yet to prepare what they will execute. A rule waits for those that do so while it is off.
+    unprepared: AtomicI64,
     ended: AtomicBool,
 }
 
@@ -39,6 +41,7 @@ impl Load {
                 let (address, sum) = new();
                 load.clients.spawn(transactions(address, schema, sum));
                 let (address, sum) = new();
+                sum.unprepared.fetch_add(1, Ordering::SeqCst);
                 load.clients.spawn(prepared(address, schema, sum));
                 let (address, sum) = new();
                 load.clients.spawn(reads(address, schema, sum));
@@ -52,7 +55,9 @@ impl Load {
     /// Waits until so many more increments are acknowledged; `direct` says why, where a client has ended.
     pub async fn goes_on(&mut self, increments: i64, direct: &mut Driver) {
         let until = self.sum.acknowledged.load(Ordering::SeqCst) + increments;
-        while self.sum.acknowledged.load(Ordering::SeqCst) < until {
+        while self.sum.acknowledged.load(Ordering::SeqCst) < until
+            || self.sum.unprepared.load(Ordering::SeqCst) > 0
+        {
             if let Some(ended) = self.clients.try_join_next() {
                 panic!("{ended:?}{}", latest_deadlock(direct).await);
             }
@@ -133,6 +138,7 @@ async fn prepared(address: Address, schema: &'static str, sum: Arc<Sum>) {
     )
     .await;
     let read = prepare(&mut client, "SELECT views FROM posts WHERE id = 1").await;
+    sum.unprepared.fetch_sub(1, Ordering::SeqCst);
     while sum.goes_on() {
         sum.send(3);
         execute(&mut client, increment).await;
