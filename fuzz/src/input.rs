@@ -42,6 +42,7 @@ pub(crate) fn session_variables(bits: u8) -> SessionVariables {
         pipes_as_concat: has(2),
         ignore_space: has(3),
         unsafe_character_set: has(4),
+        other_characters: has(7).then(|| "latin1".to_owned()),
         safe_updates: has(5),
         high_not_precedence: has(6),
     }
