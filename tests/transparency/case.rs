@@ -17,6 +17,7 @@
 //! statement: `[mysql]` and `[mariadb]` as well, `[masked]` says that its rows differ by nature, `[direct]` that it is
 //! sent as text in every protocol, `[cursorless]` that it never has a cursor.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use countersink_sandbox::Flavour;
@@ -108,6 +109,39 @@ impl Session {
             Action::Command(Command::Prepare(_, text)) => inserts(text),
             Action::Command(_) => false,
         })
+    }
+
+    /// The first statement whose rows would have the time of day, which is not the same on both sides: it writes to
+    /// the table with a column that sets itself, on a connection that has not set its `timestamp`.
+    pub fn untimed(&self) -> Option<&str> {
+        let writes =
+            |text: &str| text.contains("UPDATE articles") || text.contains("INTO articles");
+        let (mut connection, mut prepared, mut timed) = ("a", HashMap::new(), HashSet::new());
+        for step in &self.steps {
+            let text = match &step.action {
+                Action::Command(Command::Connection(name)) => {
+                    connection = name;
+                    continue;
+                }
+                Action::Command(Command::Prepare(name, text)) => {
+                    prepared.insert((connection, name), text);
+                    continue;
+                }
+                Action::Command(Command::Execute { name, .. } | Command::Bulk { name, .. }) => {
+                    prepared.get(&(connection, name)).copied()
+                }
+                Action::Command(_) => None,
+                Action::Statement(statement) => Some(&statement.text),
+            };
+            match text {
+                Some(text) if text.starts_with("SET timestamp = ") => {
+                    timed.insert(connection);
+                }
+                Some(text) if writes(text) && !timed.contains(connection) => return Some(text),
+                _ => {}
+            }
+        }
+        None
     }
 
     /// Whether it locks all tables of the server, or would not wait for another session that does: MariaDB's NOWAIT is

@@ -94,10 +94,12 @@ topics![
     bulk,
 ];
 
+/// Where the cases are.
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/transparency");
+
 #[test]
 fn every_file_of_cases_is_played() {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cases/transparency");
-    let files = std::fs::read_dir(folder).expect("the cases");
+    let files = std::fs::read_dir(FOLDER).expect("the cases");
     let mut names: Vec<_> = files
         .map(|file| file.expect("a file").path())
         .map(|path| path.file_stem().expect("a name").display().to_string())
@@ -106,6 +108,22 @@ fn every_file_of_cases_is_played() {
     let mut topics = TOPICS.to_vec();
     topics.sort_unstable();
     assert_eq!(names, topics);
+}
+
+/// Both sides play a session one after the other, and a second may end between them.
+#[test]
+fn no_session_writes_the_time_of_day() {
+    for topic in TOPICS {
+        let text = std::fs::read_to_string(format!("{FOLDER}/{topic}.sql")).expect("the cases");
+        for session in case::parse(topic, &text) {
+            let untimed = session.untimed();
+            assert_eq!(
+                untimed, None,
+                "{topic}, {}: SET timestamp first",
+                session.name
+            );
+        }
+    }
 }
 
 /// A file of SQL as it is, from wherever.

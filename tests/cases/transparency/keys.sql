@@ -163,6 +163,7 @@ SELECT * FROM stock ORDER BY sku;
 SELECT * FROM balances ORDER BY account, currency;
 
 == integers in quotes
+[direct] SET timestamp = 1700000000;
 UPDATE posts SET views = views + 1 WHERE id = '1';
 UPDATE posts SET views = views + 1 WHERE id = 1;
 UPDATE posts SET views = views + 1 WHERE '1' = id;

@@ -131,9 +131,11 @@ SELECT nothing FROM posts;
 SHOW WARNINGS;
 
 == rows that were folded: the time zone changes [text]
+[direct] SET timestamp = 1700000100;
 BEGIN;
 SELECT opens FROM articles WHERE id = 1;
 \connection b
+[direct] SET timestamp = 1700000000;
 UPDATE articles SET opens = opens + 5 WHERE id IN (1, 2);
 \connection a
 UPDATE articles SET slug = 'second' WHERE id IN (1, 2) AND slug LIKE 'zzz%';

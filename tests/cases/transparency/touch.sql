@@ -188,13 +188,13 @@ SELECT DISTINCT changed_at FROM topics ORDER BY changed_at;
 
 # A zero date is a value, though a function of dates may take it for NULL on MySQL.
 == times that are zero
+[direct] SET timestamp = 1709294400;
 [direct] SET sql_mode = '';
 [direct] UPDATE articles SET updated_at = '0000-00-00 00:00:00' WHERE id = 2;
 [direct] UPDATE topics SET changed_at = '0000-00-00 00:00:00' WHERE id = 2;
 [direct] SET sql_mode = DEFAULT;
 SELECT id, updated_at FROM articles ORDER BY id;
 SELECT * FROM topics ORDER BY id;
-[direct] SET timestamp = 1709294400;
 UPDATE topics SET replies = replies + 1 WHERE id = 2;
 SELECT * FROM topics ORDER BY id;
 UPDATE topics SET replies = replies + 1, changed_at = NOW(3) WHERE id = 2;
