@@ -14,6 +14,10 @@ use crate::session::link::internal::{InternalResponse, is_deadlock};
 /// error of the first.
 pub(crate) const MOST_LOST: u32 = 50;
 
+/// Begins a client's transaction. A transaction of the proxy's own begins with other letters, and is hidden; the client
+/// is told of this one. BEGIN alone begins a block in MariaDB's Oracle mode.
+const BEGIN_AGAIN: &str = "start transaction";
+
 /// The longest pause before that.
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -27,8 +31,7 @@ impl Session {
         };
         self.state.running.may_begin_again = left;
         self.state.lost = None;
-        // In other words than a transaction of the proxy's own begins with: the client is told of this one.
-        let begun = self.run_internal("BEGIN").await?;
+        let begun = self.run_internal(BEGIN_AGAIN).await?;
         Ok(begun.into_result().is_ok())
     }
 
