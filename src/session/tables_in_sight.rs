@@ -14,6 +14,7 @@ use crate::session::error::Error;
 use crate::session::error_kind::is_of_the_text;
 use crate::session::link::internal::InternalResponse;
 use crate::session::reply::Original;
+use crate::session::shared::LONGEST_CHANGE;
 use crate::session::state::running::Planned;
 use crate::session::state::understood::Understood;
 use crate::sql::{Kind, TableLocks};
@@ -60,7 +61,6 @@ impl Session {
     /// statement can wait for them. All statements wait until the same deadline, so that not each of them takes as
     /// long if something is in the way.
     async fn await_change(&mut self, tables: &[Arc<HotTable>], since: Instant) {
-        const MOST: Duration = Duration::from_secs(1);
         const STEP: Duration = Duration::from_millis(10);
         let shared = Arc::clone(&self.shared);
         let is_changing = |table: &Arc<HotTable>| shared.hot().is_changing_by_name(table);
@@ -70,7 +70,7 @@ impl Session {
             }
         };
         if !self.state.may_have_snapshot() {
-            let deadline = (since + MOST).into();
+            let deadline = (since + LONGEST_CHANGE).into();
             tokio::time::timeout_at(deadline, settled).await.ok();
             self.see_hot();
         }

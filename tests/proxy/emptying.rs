@@ -25,6 +25,7 @@ on_both![
     reads_while_slots_are_away,
     ddl_is_answered_when_slots_are_there_again,
     queries_that_their_snapshot_cannot_show,
+    a_table_made_anew_is_written_at_once,
 ];
 
 const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
@@ -384,4 +385,55 @@ async fn queries_that_their_snapshot_cannot_show(flavour: Flavour) {
         assert_eq!(number(&mut client, VALUE).await, value, "{change}");
         run(&mut client, "ROLLBACK").await;
     }
+}
+
+/// What a fold names is no more. The statement runs, however long another transaction keeps the rule from being out of
+/// force.
+async fn a_table_made_anew_is_written_at_once(flavour: Flavour) {
+    let (schema, server) = ("cs_emptying_anew", single(flavour));
+    let tables = "CREATE TABLE posts (id INT PRIMARY KEY, views INT NOT NULL);
+        CREATE TABLE others (id INT PRIMARY KEY, views INT NOT NULL)";
+    create_schema(server, schema, tables).await;
+    let rule = |table| format!("- {{table: {schema}.{table}, columns: [views], rollup: 1h}}\n");
+    let rules = format!("counters:\n{}{}", rule("posts"), rule("others"));
+    let proxy = Proxy::start(server, &rules);
+    let mut before = connect(&proxy.address, Some(schema)).await;
+    let mut client = connect(&proxy.address, Some(schema)).await;
+    run_all(&mut client, &format!("{INSERT}; {INCREMENT}")).await;
+    run(&mut before, "BEGIN").await;
+    run(&mut before, "SELECT views FROM others").await;
+    let anew = "DROP TABLE posts; CREATE TABLE posts (number INT PRIMARY KEY, name VARCHAR(9))";
+    run_all(&mut client, anew).await;
+    let read = "SELECT * FROM posts";
+    for (begin, end) in [("DO 0", "DO 0"), ("BEGIN", "COMMIT"), ("BEGIN", "ROLLBACK")] {
+        run_all(&mut client, begin).await;
+        for (write, row) in [
+            ("REPLACE INTO posts VALUES (1, 'one')", ["1", "one"]),
+            (
+                "INSERT INTO posts VALUES (1, 'one') ON DUPLICATE KEY UPDATE name = 'two'",
+                ["1", "two"],
+            ),
+            (
+                "UPDATE posts SET number = number + 1 WHERE number = 1",
+                ["2", "two"],
+            ),
+            (
+                "REPLACE INTO posts SELECT number, 'three' FROM posts",
+                ["2", "three"],
+            ),
+        ] {
+            run(&mut client, write).await;
+            assert_eq!(rows(&mut client, read).await, [row], "{begin}: {write}");
+        }
+        run(&mut client, "DELETE FROM posts WHERE number = 2").await;
+        assert!(rows(&mut client, read).await.is_empty());
+        run(&mut client, end).await;
+    }
+    let rules = proxy.rules.show();
+    assert!(
+        rules.iter().any(|rule| rule.waits_for.is_some()),
+        "{rules:?}"
+    );
+    run(&mut before, "COMMIT").await;
+    run(&mut client, "REPLACE INTO posts VALUES (1, 'one')").await;
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use crate::catalog::HotTable;
-use crate::counter::fold::BEGIN_TO_WRITE;
+use crate::counter::fold::{BEGIN_TO_WRITE, no_rows};
 use crate::session::Session;
 use crate::session::act::fold_slots::{AsOwn, Bound, Moved};
 use crate::session::definitions::may_run_twice;
@@ -25,7 +25,7 @@ pub(crate) use crate::counter::fold::COMMIT;
 /// increment needs no fold to be counted; the fold only asks for privileges that this account may not have, and for
 /// columns that may have been altered. Slots of rows that are deleted are of no use: the next roll-up deletes them,
 /// and MySQL asks for no privilege on such rows.
-pub(crate) fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
+fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
     is_without_slots(error)
         || is_syntax_error(error)
         || (matches!(
@@ -39,6 +39,33 @@ pub(crate) fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
 }
 
 impl Session {
+    /// Whether the original is right although its fold failed: see [`needs_no_fold`]. It is, too, where the fold names
+    /// a column that is no more, and the table's slots have gone with it: DDL has made the table anew, and its rule is
+    /// being taken out of force. A transaction of any other session may hold that up for long.
+    pub(crate) async fn needs_no_fold(
+        &mut self,
+        reason: Reason,
+        folds: &[Bound],
+        error: &[u8],
+    ) -> Result<bool, Error> {
+        if needs_no_fold(reason, error) {
+            return Ok(true);
+        }
+        let hot = self.shared.hot();
+        let is_changing = |bound: &Bound| hot.is_changing_by_name(bound.table());
+        if !is_unknown_column(error) || !folds.iter().all(is_changing) {
+            return Ok(false);
+        }
+        for bound in folds {
+            let [of_slots, _] = no_rows(bound.table());
+            let answer = self.insist_on(&of_slots).await?.into_result();
+            if !answer.is_err_and(|error| is_without_slots(&error)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The rewritten read to use in place of a fold where the open transaction may have a snapshot: the snapshot shows
     /// base as it was, however much is folded.
     pub(crate) fn read_in_snapshot<'a>(&self, fold: &'a Fold, text: &[u8]) -> Option<&'a Read> {

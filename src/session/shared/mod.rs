@@ -41,6 +41,9 @@ const SEVERAL_ROWS_COUNT: Duration = Duration::from_secs(60);
 /// How many shapes of statements are remembered.
 const MOST_SHAPES: usize = 1024;
 
+/// How long statements wait for a rule to be taken out of force whose table no longer fits it.
+pub(crate) const LONGEST_CHANGE: Duration = Duration::from_secs(1);
+
 /// Shared by all sessions of the process.
 #[derive(Debug)]
 pub struct Shared {
@@ -279,6 +282,12 @@ impl Shared {
     pub(crate) fn in_vain(&self, number: u64) -> Option<Instant> {
         let (last, when) = (*self.lock_in_vain())?;
         (last == number).then_some(when)
+    }
+
+    /// Whether statements may be waiting for a rule to be taken out of force.
+    pub fn is_change_awaited(&self) -> bool {
+        self.lock_in_vain()
+            .is_some_and(|(_, since)| since.elapsed() < LONGEST_CHANGE)
     }
 
     fn lock_in_vain(&self) -> MutexGuard<'_, Option<(u64, Instant)>> {
