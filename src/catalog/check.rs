@@ -9,7 +9,7 @@ use super::letter_case::is_same;
 use super::read::{ColumnFacts, Facts, ForeignKeyFacts};
 use super::{Column, HotTable};
 use crate::config::{Rest, Rule, did_you_mean};
-use columns::{counter, touches};
+use columns::{counter, masked, touches};
 
 pub(crate) use columns::is_checked;
 
@@ -36,7 +36,8 @@ pub(super) fn examine(rule: &Rule, facts: &Facts) -> Result<HotTable, Vec<Error>
         reasons.add("table", [problem]);
         return Err(reasons.errors); // Of a view, nothing else would make sense.
     }
-    reasons.add("table", engine(facts).into_iter().chain(triggers(facts)));
+    let beside = engine(facts).into_iter().chain(triggers(facts));
+    reasons.add("table", beside.chain(masked(facts)));
     let primary_key = reasons.unless("table", primary_key(rule, facts));
     let counters = rule
         .columns

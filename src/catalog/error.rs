@@ -22,6 +22,7 @@ impl Problem {
                 | Self::InForeignKey { .. }
                 | Self::GeneratedFrom { .. }
                 | Self::IndexFrom { .. }
+                | Self::Masked { .. }
                 | Self::UpdateTrigger { .. }
                 | Self::TriggersUnseen { .. }
         )
@@ -206,6 +207,16 @@ pub enum Problem {
     AdoptedKey {
         /// `schema.table`.
         table: String,
+    },
+    /// A column that the server shows otherwise than it is, by a masking policy (MySQL since 9.7).
+    #[error(
+        "`{column}` of {table} has a masking policy, and slots would show what it hides; drop the policy, or take the table out of the rules"
+    )]
+    Masked {
+        /// `schema.table`.
+        table: String,
+        /// The column.
+        column: String,
     },
     /// A generated column computed from a counter.
     #[error(

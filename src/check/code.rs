@@ -98,6 +98,8 @@ codes! {
     GeneratedFrom, "computed-from-counter", Error;
     /// An index computed from a counter.
     IndexFrom, "index-from-counter", Error;
+    /// A column with a masking policy.
+    Masked, "masked-column", Error;
     /// The control account lacks a privilege.
     ControlGrants, "control-grants", Error;
     /// Another table has the slot table's name.

@@ -32,6 +32,10 @@ pub(super) fn finding(problem: &Problem, rule: &Rule, evidence: &Evidence) -> Fi
         Problem::NoTable { .. } if is_hidden(&rule.table, evidence) => {
             finding.instead_of_advice(grant(ON_HOT_TABLE, &rule.table, &evidence.account))
         }
+        Problem::Masked { column, .. } => finding.statements([format!(
+            "ALTER TABLE {table} ALTER COLUMN {} DROP MASKING POLICY",
+            quote::name(column)
+        )]),
         _ => finding,
     }
 }
@@ -102,6 +106,7 @@ fn code(problem: &Problem) -> Code {
         Problem::AdoptedKey { .. } => Code::AdoptedKey,
         Problem::GeneratedFrom { .. } => Code::GeneratedFrom,
         Problem::IndexFrom { .. } => Code::IndexFrom,
+        Problem::Masked { .. } => Code::Masked,
         Problem::UpdateTrigger { .. } => Code::UpdateTrigger,
         Problem::TriggersUnseen { .. } => Code::ControlGrants,
         Problem::TooOld { .. } => Code::ServerVersion,

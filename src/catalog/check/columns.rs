@@ -1,6 +1,6 @@
 //! Which columns can be counters or touch columns.
 
-use super::{all, is, position};
+use super::{all, full_name, is, position};
 use crate::catalog::error::Problem;
 use crate::catalog::letter_case::is_same;
 use crate::catalog::read::{ColumnFacts, Facts};
@@ -41,6 +41,17 @@ fn is_implied(facts: &Facts, clause: &str, column: &str) -> bool {
         .filter(|letter| !matches!(letter, '(' | ')' | ' '))
         .collect();
     is_unsigned && is_same(&bare, &format!("`{column}`>=0"))
+}
+
+/// Refuses columns with a masking policy. A counter's slots have none, so that its sum would be told to whom the server
+/// does not tell it. A key, or what a digest of the row is made of, may be the same for several.
+pub(super) fn masked(facts: &Facts) -> impl Iterator<Item = Problem> {
+    let is_masked = |column: &&ColumnFacts| column.extra.contains("masking policy");
+    let masked = facts.columns.iter().filter(is_masked);
+    masked.map(|column| Problem::Masked {
+        table: full_name(facts),
+        column: column.name.clone(),
+    })
 }
 
 /// The columns that an increment may set to its time: those named, and those that set themselves.

@@ -33,6 +33,8 @@ pub enum Cure {
 pub enum On {
     Both,
     MySql,
+    /// MySQL since 9.7.
+    MySqlThatMasks,
     MariaDb,
 }
 
@@ -175,6 +177,15 @@ pub const CASES: &[Case] = &[
         ..case(
             Code::IndexFrom,
             posts!("views INT, KEY f ((views + 1))"),
+            RULE,
+            Cure::Remedy,
+        )
+    },
+    Case {
+        on: On::MySqlThatMasks,
+        ..case(
+            Code::Masked,
+            posts!("views INT MASKING POLICY hidden"),
             RULE,
             Cure::Remedy,
         )
@@ -336,11 +347,22 @@ async fn planted_faults_are_found_and_cured() {
             } else {
                 On::MySql
             };
-            if case.on == On::Both || case.on == family {
+            let is_for = match case.on {
+                On::Both => true,
+                On::MySqlThatMasks => family == On::MySql && masks(&sandbox).await,
+                On::MySql | On::MariaDb => case.on == family,
+            };
+            if is_for {
                 found_and_cured(&sandbox, case).await;
             }
         }
     }
+}
+
+/// Whether the server knows masking policies.
+async fn masks(sandbox: &Sandbox) -> bool {
+    let known = "SELECT COUNT(*) FROM information_schema.KEYWORDS WHERE WORD = 'MASKING'";
+    sandbox.ask(known).await == ["1"]
 }
 
 async fn found_and_cured(sandbox: &Sandbox, case: &Case) {
