@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use countersink::driver::{Driver, Reply, query_packet};
-use countersink::wire::error_code::ER_NO_SUCH_TABLE;
+use countersink::wire::error_code::{ER_LOCK_DEADLOCK, ER_NO_SUCH_TABLE};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -173,15 +173,9 @@ impl Fault {
             }
             Self::HeldRows => hold_rows(stage).await,
             Self::HeldSlots => {
-                let mut holder = holder(stage).await;
-                match holder.query("SELECT * FROM posts_slots FOR UPDATE").await {
-                    // The table was drained, and has no slots again yet.
-                    Ok(Reply::Err(error)) if error.code == ER_NO_SUCH_TABLE => {}
-                    answer => {
-                        assert!(!matches!(answer, Ok(Reply::Err(_)) | Err(_)), "{answer:?}");
-                        passes().await;
-                        run(&mut holder, "ROLLBACK").await;
-                    }
+                if let Some(mut holder) = holder(stage, "posts_slots").await {
+                    passes().await;
+                    run(&mut holder, "ROLLBACK").await;
                 }
             }
             Self::VanishingClients => vanish(stage, random).await,
@@ -232,18 +226,28 @@ async fn kill(stage: &Stage, random: &mut StdRng, how: &str, user: &str) {
     }
 }
 
-/// A session in a transaction, which waits for locks for as long as it takes: the clients hold them, too.
-async fn holder(stage: &Stage) -> Driver {
+/// A session that holds the rows of a table. It waits for them for as long as it takes, because the clients hold them,
+/// too, and tries again where it is the victim of a deadlock. None where the table was drained, and has no slots again
+/// yet.
+async fn holder(stage: &Stage, table: &str) -> Option<Driver> {
     let mut holder = stage.direct().await;
     run(&mut holder, "SET SESSION innodb_lock_wait_timeout = 60").await;
-    run(&mut holder, "BEGIN").await;
-    holder
+    loop {
+        run(&mut holder, "BEGIN").await;
+        let rows = format!("SELECT * FROM {table} FOR UPDATE");
+        match holder.query(&rows).await.expect("an answer") {
+            Reply::Err(error) if error.code == ER_NO_SUCH_TABLE => return None,
+            Reply::Err(error) if error.code == ER_LOCK_DEADLOCK => {}
+            Reply::Err(error) => panic!("{table}: {error:?}"),
+            _ => return Some(holder),
+        }
+    }
 }
 
 /// Until somebody has been told that the wait took too long.
 async fn hold_rows(stage: &Stage) {
-    let mut holder = holder(stage).await;
-    run(&mut holder, "SELECT * FROM posts FOR UPDATE").await;
+    let holder = holder(stage, "posts").await;
+    let mut holder = holder.expect("the table is there");
     let refused = || {
         stage
             .ledger

@@ -421,6 +421,10 @@ async fn a_table_made_anew_is_written_at_once(flavour: Flavour) {
                 "REPLACE INTO posts SELECT number, 'three' FROM posts",
                 ["2", "three"],
             ),
+            (
+                "REPLACE INTO posts SELECT 2, COUNT(views) FROM others WHERE 5 MOD 2",
+                ["2", "0"],
+            ),
         ] {
             run(&mut client, write).await;
             assert_eq!(rows(&mut client, read).await, [row], "{begin}: {write}");

@@ -134,7 +134,7 @@ impl Session {
                 Action::Statement(statement) => Some(&statement.text),
             };
             match text {
-                Some(text) if text.starts_with("SET timestamp = ") => {
+                Some(text) if text.starts_with("SET timestamp = 1") => {
                     timed.insert(connection);
                 }
                 Some(text) if writes(text) && !timed.contains(connection) => return Some(text),

@@ -25,7 +25,7 @@ pub(crate) use crate::counter::fold::COMMIT;
 /// increment needs no fold to be counted; the fold only asks for privileges that this account may not have, and for
 /// columns that may have been altered. Slots of rows that are deleted are of no use: the next roll-up deletes them,
 /// and MySQL asks for no privilege on such rows.
-fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
+pub(crate) fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
     is_without_slots(error)
         || is_syntax_error(error)
         || (matches!(
@@ -39,31 +39,24 @@ fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
 }
 
 impl Session {
-    /// Whether the original is right although its fold failed: see [`needs_no_fold`]. It is, too, where the fold names
-    /// a column that is no more, and the table's slots have gone with it: DDL has made the table anew, and its rule is
-    /// being taken out of force. A transaction of any other session may hold that up for long.
-    pub(crate) async fn needs_no_fold(
-        &mut self,
-        reason: Reason,
-        folds: &[Bound],
-        error: &[u8],
-    ) -> Result<bool, Error> {
-        if needs_no_fold(reason, error) {
-            return Ok(true);
-        }
-        let hot = self.shared.hot();
-        let is_changing = |bound: &Bound| hot.is_changing_by_name(bound.table());
-        if !is_unknown_column(error) || !folds.iter().all(is_changing) {
+    /// Whether a fold failed for a column that is no more, and the table's slots have gone with it: DDL has made the
+    /// table anew, and its rule is being taken out of force. A transaction of any other session may hold that up for
+    /// long. There is nothing to fold then.
+    pub(crate) async fn has_gone(&mut self, bound: &Bound, error: &[u8]) -> Result<bool, Error> {
+        let table = bound.table();
+        if !is_unknown_column(error) || !self.shared.hot().is_changing_by_name(table) {
             return Ok(false);
         }
-        for bound in folds {
-            let [of_slots, _] = no_rows(bound.table());
-            let answer = self.insist_on(&of_slots).await?.into_result();
-            if !answer.is_err_and(|error| is_without_slots(&error)) {
-                return Ok(false);
+        let [of_slots, _] = no_rows(table);
+        match self.insist_on(&of_slots).await? {
+            InternalResponse::Err(error) if is_deadlock(&error) => {
+                // The transaction is lost, which is told.
+                self.state.lost.get_or_insert(error);
+                Err(Error::Lost)
             }
+            InternalResponse::Err(error) => Ok(is_without_slots(&error)),
+            _ => Ok(false),
         }
-        Ok(true)
     }
 
     /// The rewritten read to use in place of a fold where the open transaction may have a snapshot: the snapshot shows
@@ -140,8 +133,14 @@ impl Session {
             }
             let mut result = begun.into_result();
             for bound in folds {
-                if result.is_ok() {
-                    result = self.move_slots(bound, AsOwn::No).await?.map(drop);
+                if result.is_err() {
+                    break;
+                }
+                result = self.move_slots(bound, AsOwn::No).await?.map(drop);
+                if let Err(error) = &result
+                    && self.has_gone(bound, error).await?
+                {
+                    result = Ok(());
                 }
             }
             match result {

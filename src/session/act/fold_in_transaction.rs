@@ -1,9 +1,8 @@
 //! The exact path inside the client's transaction: folds, then the original, then as much of the folds undone as the
 //! transaction must not see.
 
-use std::slice;
-
 use crate::session::Session;
+use crate::session::act::fold::needs_no_fold;
 use crate::session::act::fold_slots::{AsOwn, Bound, Moved};
 use crate::session::act::own_rows::Mark;
 use crate::session::act::second_run::SecondRun;
@@ -68,9 +67,7 @@ impl Session {
             match self.fold(bound, as_own).await? {
                 Ok(keys) => moved.push(keys),
                 Err(error)
-                    if self
-                        .needs_no_fold(reason, slice::from_ref(bound), &error)
-                        .await? => {}
+                    if needs_no_fold(reason, &error) || self.has_gone(bound, &error).await? => {}
                 Err(error) => {
                     // An EXECUTE of an unknown name must not have begun one.
                     let may_begin = is_begun || self.state.running.kind != Kind::Execute;

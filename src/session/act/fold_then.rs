@@ -4,7 +4,7 @@ use crate::counter::fold::{BEGIN, BEGIN_TO_WRITE};
 use crate::metrics::TableCounts;
 use crate::reason::PlanKind;
 use crate::session::Session;
-use crate::session::act::fold::{COMMIT, may_only_read};
+use crate::session::act::fold::{COMMIT, may_only_read, needs_no_fold};
 use crate::session::act::fold_slots::Bound;
 use crate::session::act::lost::MOST_LOST;
 use crate::session::error::Error;
@@ -176,8 +176,7 @@ impl Session {
         }
         if let Err(error) = self.begin_and_fold(begin, folds).await? {
             self.commit_own().await?;
-            if self.needs_no_fold(reason, folds, &error).await? || self.is_refused(original).await?
-            {
+            if needs_no_fold(reason, &error) || self.is_refused(original).await? {
                 self.set_one_shot().await?;
                 return self.run_original(original, context).await.map(Some);
             }
@@ -277,14 +276,13 @@ impl Session {
         original: &Original,
         context: ReplyContext,
     ) -> Result<Replied, Error> {
-        let failed = match self.fold_and_commit(folds).await? {
-            Err(error) if !self.needs_no_fold(reason, folds, &error).await? => Some(error),
-            _ => None,
-        };
+        let folded = self.fold_and_commit(folds).await?;
         self.set_one_shot().await?;
-        match failed {
-            Some(error) => self.fail_as_fold(original, context, &error).await,
-            None => self.run_original(original, context).await,
+        match folded {
+            Err(error) if !needs_no_fold(reason, &error) => {
+                self.fail_as_fold(original, context, &error).await
+            }
+            _ => self.run_original(original, context).await,
         }
     }
 
