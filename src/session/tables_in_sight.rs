@@ -62,17 +62,19 @@ impl Session {
     /// long if something is in the way.
     async fn await_change(&mut self, tables: &[Arc<HotTable>], since: Instant) {
         const STEP: Duration = Duration::from_millis(10);
-        let shared = Arc::clone(&self.shared);
-        let is_changing = |table: &Arc<HotTable>| shared.hot().is_changing_by_name(table);
-        let settled = async {
-            while tables.iter().any(is_changing) {
-                tokio::time::sleep(STEP).await;
-            }
-        };
-        if !self.state.may_have_snapshot() {
-            let deadline = (since + LONGEST_CHANGE).into();
-            tokio::time::timeout_at(deadline, settled).await.ok();
+        if self.state.may_have_snapshot() {
+            return;
+        }
+        let deadline = since + LONGEST_CHANGE;
+        loop {
+            // A step waits until no session acts by the tables of before it, this one included.
             self.see_hot();
+            let mut tables = tables.iter();
+            let is_changing = tables.any(|table| self.hot.is_changing_by_name(table));
+            if !is_changing || Instant::now() >= deadline {
+                return;
+            }
+            tokio::time::sleep(STEP).await;
         }
     }
 

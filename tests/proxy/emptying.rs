@@ -26,6 +26,7 @@ on_both![
     ddl_is_answered_when_slots_are_there_again,
     queries_that_their_snapshot_cannot_show,
     a_table_made_anew_is_written_at_once,
+    a_table_altered_past_the_proxy_is_written,
 ];
 
 const INCREMENT: &str = "UPDATE posts SET views = views + 1 WHERE id = 1";
@@ -440,4 +441,18 @@ async fn a_table_made_anew_is_written_at_once(flavour: Flavour) {
     );
     run(&mut before, "COMMIT").await;
     run(&mut client, "REPLACE INTO posts VALUES (1, 'one')").await;
+}
+
+/// The rule goes out of force, which the statement that waits for it must not hold up itself.
+async fn a_table_altered_past_the_proxy_is_written(flavour: Flavour) {
+    let mut stage = Stage::new(flavour, "cs_emptying_past").await;
+    let mut client = stage.client().await;
+    run_all(&mut client, &format!("{INSERT}; {INCREMENT}")).await;
+    let alter = "ALTER TABLE posts CHANGE views hits INT NOT NULL, CHANGE id number INT NOT NULL";
+    run(&mut stage.direct, alter).await;
+    run(&mut client, "REPLACE INTO posts VALUES (1, 5)").await;
+    assert_eq!(
+        number(&mut client, "SELECT hits FROM posts WHERE number = 1").await,
+        5
+    );
 }

@@ -119,7 +119,7 @@ async fn a_deadlock_over_slots_is_nobodys(flavour: Flavour) {
     let mut client = connect(&proxy.address, Some(schema)).await;
     let shown = "BEGIN; UPDATE posts SET views = views + 1 WHERE id = 6; COMMIT";
     run_all(&mut client, shown).await;
-    // In which BEGIN begins a block, on MariaDB.
+    // BEGIN begins a block in MariaDB's Oracle mode.
     let in_oracle_mode: &[_] = match flavour {
         Flavour::MySql => &["START TRANSACTION"],
         Flavour::MariaDb => &["SET sql_mode = 'ORACLE'", "START TRANSACTION"],

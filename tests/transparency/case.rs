@@ -111,8 +111,8 @@ impl Session {
         })
     }
 
-    /// The first statement whose rows would have the time of day, which is not the same on both sides: it writes to
-    /// the table with a column that sets itself, on a connection that has not set its `timestamp`.
+    /// The first statement that writes the time of day, which differs between the two sides: it writes the table that
+    /// has a column with ON UPDATE CURRENT_TIMESTAMP, on a connection that has not set its `timestamp`.
     pub fn untimed(&self) -> Option<&str> {
         let writes =
             |text: &str| text.contains("UPDATE articles") || text.contains("INTO articles");

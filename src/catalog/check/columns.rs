@@ -43,8 +43,8 @@ fn is_implied(facts: &Facts, clause: &str, column: &str) -> bool {
     is_unsigned && is_same(&bare, &format!("`{column}`>=0"))
 }
 
-/// Refuses columns with a masking policy. A counter's slots have none, so that its sum would be told to whom the server
-/// does not tell it. A key, or what a digest of the row is made of, may be the same for several.
+/// Refuses columns with a masking policy. Slots have none, so a sum would show a counter to accounts that may not see
+/// it. And a fold could not tell rows apart whose keys or columns look the same once they are masked.
 pub(super) fn masked(facts: &Facts) -> impl Iterator<Item = Problem> {
     let is_masked = |column: &&ColumnFacts| column.extra.contains("masking policy");
     let masked = facts.columns.iter().filter(is_masked);

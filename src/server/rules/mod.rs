@@ -43,9 +43,9 @@ const LOOK_AROUND: Duration = Duration::from_secs(5);
 /// How often a rule that is being switched on or off is looked at.
 const STEP: Duration = Duration::from_millis(100);
 
-/// The same, while DDL is to be answered as soon as its slot table is there again, and while statements wait for a rule
-/// whose table DDL has changed to be out of force.
-const STEP_FOR_DDL: Duration = Duration::from_millis(10);
+/// The same while somebody waits: DDL, for its slot table to be there again, or statements, for a rule that no longer
+/// fits its table to be out of force.
+const STEP_WHEN_AWAITED: Duration = Duration::from_millis(10);
 
 /// How long the start waits for a rule to move on: the other proxies may keep them from it for longer. If the number is
 /// lost meanwhile, it has to listen for strangers once more.
@@ -255,7 +255,7 @@ impl Keeper {
             let is_under_way = !self.standings.iter().all(Standing::is_settled);
             let is_awaited = !self.refreshed.is_empty() || self.shared.is_change_awaited();
             let wake = match (is_under_way, is_awaited) {
-                (true, true) => Instant::now() + STEP_FOR_DDL,
+                (true, true) => Instant::now() + STEP_WHEN_AWAITED,
                 (true, false) => Instant::now() + STEP,
                 (false, _) => next_look.min(next_look_around),
             };

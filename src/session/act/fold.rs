@@ -39,10 +39,14 @@ pub(crate) fn needs_no_fold(reason: Reason, error: &[u8]) -> bool {
 }
 
 impl Session {
-    /// Whether a fold failed for a column that is no more, and the table's slots have gone with it: DDL has made the
-    /// table anew, and its rule is being taken out of force. A transaction of any other session may hold that up for
-    /// long. There is nothing to fold then.
-    pub(crate) async fn has_gone(&mut self, bound: &Bound, error: &[u8]) -> Result<bool, Error> {
+    /// Whether a fold failed for a column that no longer exists, and the slot table no longer exists either: DDL has
+    /// made the table anew, and its rule is being taken out of force, which a transaction of any other session may hold
+    /// up for long. There is nothing to fold then.
+    pub(crate) async fn slots_are_gone(
+        &mut self,
+        bound: &Bound,
+        error: &[u8],
+    ) -> Result<bool, Error> {
         let table = bound.table();
         if !is_unknown_column(error) || !self.shared.hot().is_changing_by_name(table) {
             return Ok(false);
@@ -138,7 +142,7 @@ impl Session {
                 }
                 result = self.move_slots(bound, AsOwn::No).await?.map(drop);
                 if let Err(error) = &result
-                    && self.has_gone(bound, error).await?
+                    && self.slots_are_gone(bound, error).await?
                 {
                     result = Ok(());
                 }

@@ -67,7 +67,8 @@ impl Session {
             match self.fold(bound, as_own).await? {
                 Ok(keys) => moved.push(keys),
                 Err(error)
-                    if needs_no_fold(reason, &error) || self.has_gone(bound, &error).await? => {}
+                    if needs_no_fold(reason, &error)
+                        || self.slots_are_gone(bound, &error).await? => {}
                 Err(error) => {
                     // An EXECUTE of an unknown name must not have begun one.
                     let may_begin = is_begun || self.state.running.kind != Kind::Execute;

@@ -14,8 +14,8 @@ use crate::session::link::internal::{InternalResponse, is_deadlock};
 /// error of the first.
 pub(crate) const MOST_LOST: u32 = 50;
 
-/// Begins a client's transaction. A transaction of the proxy's own begins with other letters, and is hidden; the client
-/// is told of this one. BEGIN alone begins a block in MariaDB's Oracle mode.
+/// Begins a client's transaction. It is not spelled as the proxy's own transactions are, which session tracking hides:
+/// the client is told of this one. BEGIN would begin a block in MariaDB's Oracle mode.
 const BEGIN_AGAIN: &str = "start transaction";
 
 /// The longest pause before that.
